@@ -1,0 +1,58 @@
+"""What a plan will need, before anything is allocated, and what would fit instead."""
+
+from __future__ import annotations
+
+import torch
+from joblib import effective_n_jobs
+
+from unseed.errors import NotEnoughMemoryError
+from unseed.machine import available_bytes, gigabytes
+from unseed.resampling import Plan
+
+_BYTES = 8  # float64
+
+
+def _n_rows(plan: Plan) -> int:
+    return int(plan.counts.shape[1])
+
+
+def _distinct_rows(plan: Plan) -> list[int]:
+    return [int((counts > 0).sum()) for counts in plan.counts]
+
+
+def shares_one_gram(plan: Plan) -> bool:
+    """Whether one Gram matrix of all rows is cheaper than one per replicate (it is not for disjoint batches)."""
+    return sum(rows**2 for rows in _distinct_rows(plan)) > _n_rows(plan) ** 2
+
+
+def bytes_needed(plan: Plan, n_jobs: int | None = None) -> int:
+    """Peak of the n-by-n matrices alive at once: kernel matrices, the factors kept, and those being made."""
+    n_rows, distinct = _n_rows(plan), _distinct_rows(plan)
+    at_once = min(int(effective_n_jobs(n_jobs)), len(distinct))
+    kept = sum(distinct[r] ** 2 for r in plan.reference)
+    if not shares_one_gram(plan):  # each replicate: its Gram matrix while the factor is made
+        return _BYTES * (kept + at_once * max(distinct) ** 2)
+    others = [rows for r, rows in enumerate(distinct) if r not in plan.reference]
+    # The shared Gram matrix; beside it the rows cut out of it for a replicate, then the factor of all rows.
+    return _BYTES * (n_rows**2 + max(at_once * max(rows * n_rows + rows**2 for rows in others), kept))
+
+
+def _batching_bytes(n_rows: int, n_batches: int) -> int:
+    rows = -(-n_rows // n_batches)
+    return _BYTES * (n_batches + 2) * rows**2
+
+
+def check_memory(plan: Plan, device: torch.device, n_jobs: int | None = None) -> None:
+    """Refuse a plan that cannot fit, and name the batching that would."""
+    needed, available = bytes_needed(plan, n_jobs), available_bytes(device)
+    if needed <= available:
+        return
+    n_rows = _n_rows(plan)
+    n_batches = 2
+    while _batching_bytes(n_rows, n_batches) > available / 2 and n_batches < n_rows // 2:
+        n_batches *= 2
+    block, fits = -(-n_rows // n_batches), _batching_bytes(n_rows, n_batches)
+    raise NotEnoughMemoryError(
+        f"{n_rows:,} rows need {gigabytes(needed)} for their kernel matrices and {gigabytes(available)} are available; "
+        f"interval=Batching(batches={n_batches}) solves blocks of {block:,} rows and needs {gigabytes(fits)}"
+    )

@@ -1,0 +1,164 @@
+"""The kernel engine: infinitely wide networks, trained in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from joblib import Parallel, delayed
+from torch import Tensor
+
+from unseed.engines.base import Task
+from unseed.engines.forecast import check_memory, shares_one_gram
+from unseed.errors import InvalidInputError
+from unseed.kernels import PopulationKernel, Profile
+from unseed.resampling import Plan
+from unseed.solvers import Converged, SpectralFilter, Training, WeightedRidge
+from unseed.solvers.training import GradientDescent, GradientFlow
+
+Factor = WeightedRidge | SpectralFilter
+_ROWS_AT_A_TIME = 1024
+
+
+@dataclass(frozen=True)
+class KernelEngine:
+    """Networks of infinite width, in closed form.
+
+    Parameters
+    ----------
+    training : Converged, GradientFlow or GradientDescent
+        How long the network is trained. Converged costs one Cholesky factorisation per replicate, the others one
+        eigendecomposition.
+
+    Examples
+    --------
+    >>> KernelEngine(training=GradientFlow(time=100.0))
+    KernelEngine(training=GradientFlow(time=100.0, rate=1.0))
+    """
+
+    training: Training = field(default_factory=Converged)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.training, (Converged, GradientFlow, GradientDescent)):
+            raise InvalidInputError(
+                f"KernelEngine(training={self.training!r}): use Converged(), GradientFlow(time=...) or "
+                "GradientDescent(steps=..., rate=...)"
+            )
+
+    @property
+    def offers_influence(self) -> bool:
+        """The influence formula is that of the fully trained network."""
+        return isinstance(self.training, Converged)
+
+    def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates:
+        """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
+        check_memory(plan, task.X.device, n_jobs)
+        kernel = PopulationKernel(task.network)
+        points = kernel.profile(task.X)
+        shared = kernel.ntk_gram(points) if shares_one_gram(plan) else None
+        replicates = [
+            (torch.from_numpy(rows).to(task.X.device), torch.from_numpy(counts).to(task.X))
+            for rows, counts in plan.replicates()
+        ]
+
+        def solve(replicate: int) -> tuple[Tensor, Factor | None]:
+            rows, counts = replicates[replicate]
+            is_everything = len(rows) == len(points)
+            if shared is None:
+                matrix = kernel.ntk_gram(points[rows])
+            elif is_everything and replicate in plan.reference:
+                matrix = shared  # solved last, so its diagonal may be overwritten
+            else:
+                matrix = shared[rows][:, rows]
+            factor = self._factorise(matrix, counts, task.regularization)
+            dual = task.labels.new_zeros(task.labels.shape)
+            dual[rows] = factor.solve(task.labels[rows])
+            return dual, factor if replicate in plan.reference else None
+
+        others = [r for r in range(len(replicates)) if r not in plan.reference]
+        solutions = dict(
+            zip(others, Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(r) for r in others), strict=True)
+        )
+        references = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(r) for r in plan.reference)
+        solutions |= dict(zip(plan.reference, references, strict=True))
+        return KernelReplicates(
+            kernel=kernel,
+            points=points,
+            labels=task.labels,
+            dual=torch.stack([solutions[r][0] for r in range(len(replicates))]),
+            references=[(replicates[r][0], factor) for r in plan.reference if (factor := solutions[r][1]) is not None],
+        )
+
+    def _factorise(self, matrix: Tensor, counts: Tensor, regularization: float) -> Factor:
+        if isinstance(self.training, Converged):
+            return WeightedRidge.factorise(matrix, counts, regularization)
+        return SpectralFilter.factorise(matrix, counts, regularization, self.training)
+
+
+@dataclass(frozen=True)
+class KernelReplicates:
+    """Trained infinite networks: dual weights of every replicate, factors of the reference ones."""
+
+    kernel: PopulationKernel
+    points: Profile
+    labels: Tensor  # (n_rows, n_columns)
+    dual: Tensor  # (n_replicates, n_rows, n_columns)
+    references: list[tuple[Tensor, Factor]]
+
+    def predict(self, X: Tensor) -> Tensor:
+        """One cross-kernel and one product serve all replicates."""
+        cross = self.kernel.ntk_cross(self.kernel.profile(X), self.points)
+        n_replicates, n_rows, n_columns = self.dual.shape
+        flat = cross @ self.dual.permute(1, 0, 2).reshape(n_rows, n_replicates * n_columns)
+        return flat.reshape(len(X), n_replicates, n_columns).permute(1, 0, 2)
+
+    def influence(self, X: Tensor) -> Tensor:
+        """IF_i(x) = n r_i c_i(x) − Σ_j r_j c_j(x): the paper's theorem on the jackknife with every 1/λ cancelled."""
+        (rows, factor), *batches = self.references
+        if batches or not isinstance(factor, WeightedRidge):
+            raise InvalidInputError("influence values need a network trained to convergence on all rows")
+        weights = factor.solve(
+            self.kernel.ntk_cross(self.points[rows], self.kernel.profile(X))
+        )  # c: (n_rows, n_points)
+        effect = factor.residual(self.labels[rows])[:, None, :] * weights[:, :, None]
+        return len(rows) * effect - effect.sum(0)
+
+    def procedural_covariance(self, X: Tensor) -> Tensor:
+        """Covariance of s(x) − c(x)ᵀ s(X), s the untrained network; mean over batches where the plan has batches."""
+        at = self.kernel.profile(X)
+        prior = self.kernel.nngp_gram(at)
+        return torch.stack([self._conditional(prior, at, *reference) for reference in self.references]).mean(0)
+
+    def procedural_variance(self, X: Tensor) -> Tensor:
+        """Diagonal of the covariance, without the matrix."""
+        at = self.kernel.profile(X)
+        totals = []
+        for rows, factor in self.references:
+            points, weights = self._smoother(at, rows, factor)
+            known = self.kernel.nngp_cross(points, at)
+            totals.append((weights * (self._prior_times(points, weights) - 2 * known)).sum(0))
+        return (at.diagonal.nngp + torch.stack(totals).mean(0)).clamp_min(0.0)
+
+    def noise_variance(self) -> Tensor:
+        """Residual sum of squares over its trace, pooled over the reference replicates."""
+        moments = [factor.noise_moments(self.labels[rows]) for rows, factor in self.references]
+        squares = torch.stack([sum_of_squares for sum_of_squares, _ in moments]).sum(0)
+        return squares / max(sum(trace for _, trace in moments), torch.finfo(squares.dtype).tiny)
+
+    def _conditional(self, prior: Tensor, at: Profile, rows: Tensor, factor: Factor) -> Tensor:
+        points, weights = self._smoother(at, rows, factor)
+        overlap = weights.T @ self.kernel.nngp_cross(points, at)
+        return prior - overlap - overlap.T + weights.T @ self._prior_times(points, weights)
+
+    def _smoother(self, at: Profile, rows: Tensor, factor: Factor) -> tuple[Profile, Tensor]:
+        """Training points of a reference replicate, and c(x): how far each of their labels moves each prediction."""
+        points = self.points[rows]
+        return points, factor.solve(self.kernel.ntk_cross(points, at))
+
+    def _prior_times(self, points: Profile, weights: Tensor) -> Tensor:
+        """Σ(X, X) c without holding Σ(X, X)."""
+        blocks = [
+            self.kernel.nngp_cross(points[slice(start, start + _ROWS_AT_A_TIME)], points) @ weights
+            for start in range(0, len(points), _ROWS_AT_A_TIME)
+        ]
+        return torch.cat(blocks)

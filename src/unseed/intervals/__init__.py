@@ -1,0 +1,50 @@
+"""Interval methods: from replicate predictions to centre, standard error and degrees of freedom."""
+
+from unseed.errors import InvalidInputError
+from unseed.intervals.base import IntervalMethod, Replicates
+from unseed.intervals.batching import Batching
+from unseed.intervals.cheap_bootstrap import CheapBootstrap
+from unseed.intervals.half_sampling import HalfSampling
+from unseed.intervals.infinitesimal_jackknife import InfinitesimalJackknife
+from unseed.intervals.sectioning import Sectioning
+
+__all__ = [
+    "METHODS",
+    "Batching",
+    "CheapBootstrap",
+    "HalfSampling",
+    "InfinitesimalJackknife",
+    "IntervalMethod",
+    "Replicates",
+    "Sectioning",
+    "resolve_interval",
+]
+
+METHODS: dict[str, type[Batching | CheapBootstrap | HalfSampling | InfinitesimalJackknife | Sectioning]] = {
+    "sectioning": Sectioning,
+    "batching": Batching,
+    "cheap_bootstrap": CheapBootstrap,
+    "half_sampling": HalfSampling,
+    "infinitesimal_jackknife": InfinitesimalJackknife,
+}
+
+
+def resolve_interval(interval: str | IntervalMethod, n_rows: int) -> IntervalMethod:
+    """Interval method of that name, or the object itself.
+
+    ``"auto"`` is sectioning, with as many batches as there are rows where there are fewer than four. Every method
+    needs two rows: a resample of one row is that row, and its zero spread would be a lie.
+    """
+    if n_rows < 2:
+        raise InvalidInputError(
+            f"n_samples={n_rows}: an interval needs at least two rows, because one sample has no spread to measure"
+        )
+    if interval == "auto":
+        return Sectioning(batches=min(4, n_rows))
+    if isinstance(interval, str) and interval in METHODS:
+        return METHODS[interval]()
+    if isinstance(interval, (Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning)):
+        return interval
+    raise InvalidInputError(
+        f"interval={interval!r} is not known; use 'auto', {', '.join(map(repr, METHODS))}, or an object"
+    )

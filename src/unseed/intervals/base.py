@@ -1,0 +1,51 @@
+"""What an interval method is, and what it may see: replicate predictions or influence values, nothing of networks."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from unseed.errors import InvalidInputError
+from unseed.random import Streams
+from unseed.resampling import Plan
+from unseed.results import Estimate, FloatArray
+
+
+class Replicates(Protocol):
+    """Predictions fitted to every replicate of a plan."""
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Number of observations behind each replicate. Shape (n_replicates,)."""
+        ...
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Predictions of every replicate. Shape (n_replicates, n_points, n_outputs)."""
+        ...
+
+    def influence(self, X: FloatArray) -> FloatArray:
+        """Influence of every row on the full-data prediction. Shape (n_rows, n_points, n_outputs)."""
+        ...
+
+
+class IntervalMethod(Protocol):
+    """A plan of resamples, and a formula from their predictions to centre, standard error and degrees of freedom."""
+
+    uses_influence: ClassVar[bool]
+
+    def plan(self, n_rows: int, streams: Streams) -> Plan:
+        """Resamples this method needs; refuses data sets that are too small for it."""
+        ...
+
+    def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
+        """Centre and standard error at the rows of X."""
+        ...
+
+
+def check_count(owner: str, name: str, value: object, smallest: int, reason: str) -> None:
+    """Refuse a number of batches or replications that is not a whole number or too small, with the reason."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < smallest:
+        raise InvalidInputError(
+            f"{owner}({name}={value!r}): {name} must be a whole number of at least {smallest}; {reason}"
+        )

@@ -1,0 +1,104 @@
+"""Dual activations: the Gaussian moments c_σ E[σ(u)σ(v)] and c_σ E[σ'(u)σ'(v)] that the kernel recursion needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from unseed.kernels.geometry import Angles
+
+
+class Points(NamedTuple):
+    """What one layer knows of each point alone: the variance of its pre-activation, and a dual's own features."""
+
+    variance: Tensor  # (n,)
+    power: Tensor  # (n,) c_σ E[σ(u)²]
+    features: Tensor  # (n, ...)
+
+    def at(self, rows: slice | Tensor) -> Points:
+        """The same for some of the points."""
+        return Points(self.variance[rows], self.power[rows], self.features[rows])
+
+
+class Moments(NamedTuple):
+    """Moments of a pair of pre-activations; ``gap`` is 1 - (value / its largest possible modulus)."""
+
+    value: Tensor
+    derivative: Tensor
+    gap: Tensor
+
+
+class Dual(Protocol):
+    """One activation's Gaussian moments."""
+
+    def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """c_σ E[σ(u)²] and c_σ E[σ'(u)²] for u ~ N(0, variance)."""
+        ...
+
+    def features(self, variance: Tensor) -> Tensor:
+        """Whatever the pairs need of each point alone, computed once per point. Shape (n, ...)."""
+        ...
+
+    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+        """Moments of every pair. Shape (n, m) each."""
+        ...
+
+
+def relative_gap(value: Tensor, left_power: Tensor, right_power: Tensor) -> Tensor:
+    """Return 1 - value / √(power · power'), taking silent points (power 0) as orthogonal to all others."""
+    norm = left_power.sqrt()[:, None] * right_power.sqrt()[None, :]
+    return 1 - torch.where(norm > 0, value / norm, 0.0)
+
+
+@dataclass(frozen=True)
+class ReluDual:
+    """ReLU in closed form: the arc-cosine kernels of degree 1 and 0."""
+
+    def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """c_σ = 2 keeps the variance, and half of all derivatives are one."""
+        return variance, (variance > 0).to(variance.dtype)
+
+    def features(self, variance: Tensor) -> Tensor:
+        """Nothing beyond the variance."""
+        return variance[:, None]
+
+    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+        """κ₁(θ) = (sin θ + (π − θ) cos θ)/π and κ₀(θ) = (π − θ)/π."""
+        scale = left.variance.sqrt()[:, None] * right.variance.sqrt()[None, :]
+        angle = torch.atan2(angles.sine, angles.cosine)
+        derivative = 1 - angle / math.pi
+        # π(1 − κ₁) = π(1 − cos θ) − (sin θ − θ cos θ), with 1 − cos θ = 2 sin²(θ/2)
+        gap = 2 * torch.sin(angle / 2).square() - (angles.sine - angle * angles.cosine) / math.pi
+        if bool((left.variance == 0).any()) or bool((right.variance == 0).any()):
+            derivative = torch.where(scale > 0, derivative, 0.0)  # σ'(0) = 0, as in torch
+        return Moments(scale * (1 - gap), derivative, gap)
+
+
+@dataclass(frozen=True)
+class ErfDual:
+    """The error function in closed form (Williams 1997)."""
+
+    normalisation: float = math.pi / (2 * math.asin(2 / 3))
+
+    def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """The pair formulas at angle zero."""
+        value = 2 / math.pi * torch.asin(2 * variance / (1 + 2 * variance))
+        return self.normalisation * value, self.normalisation * 4 / math.pi * (1 + 4 * variance).rsqrt()
+
+    def features(self, variance: Tensor) -> Tensor:
+        """Nothing beyond the variance."""
+        return variance[:, None]
+
+    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+        """Arcsin of the covariance; the determinant is written with sin θ, so nothing cancels at large variances."""
+        q, r = left.variance[:, None], right.variance[None, :]
+        covariance = q.sqrt() * r.sqrt() * angles.cosine
+        determinant = 1 + 2 * q + 2 * r + 4 * (q.sqrt() * r.sqrt() * angles.sine).square()
+        # asin(2c / √((1+2q)(1+2r))) = atan2(2c, √determinant)
+        value = self.normalisation * 2 / math.pi * torch.atan2(2 * covariance, determinant.sqrt())
+        derivative = self.normalisation * 4 / math.pi * determinant.rsqrt()
+        return Moments(value, derivative, relative_gap(value, left.power, right.power))

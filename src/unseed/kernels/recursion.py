@@ -1,0 +1,106 @@
+"""The population NNGP and NTK by the layer recursion of the paper's appendix on the neural tangent kernel.
+
+With w² the weight variance, b² the squared bias scale and [·] present for normally started biases only,
+
+    Σ¹ = w² x·z + [b²]                      Θ¹ = w² x·z + b²
+    Σˡ⁺¹ = w² c_σ E[σ(u)σ(v)] + [b²]        Θˡ⁺¹ = w² c_σ E[σ(u)σ(v)] + b² + w² c_σ E[σ'(u)σ'(v)] Θˡ
+
+for (u, v) ~ N(0, Σˡ). Σ of the output layer is the NNGP, Θ the NTK.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual
+from unseed.kernels.geometry import first_layer_angles, next_layer_angles
+from unseed.kernels.hermite import HermiteDual
+from unseed.networks import MLP, resolve_activation
+
+
+class KernelValues(NamedTuple):
+    """NNGP and NTK of the same pairs."""
+
+    nngp: Tensor
+    ntk: Tensor
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All that depends on one point at a time, for a set of points: computed once, sliced by blocks.
+
+    Attributes
+    ----------
+    directions : Tensor of shape (n, d) or (n, d + 1)
+        Unit vectors of the first layer's pre-activations (the zero vector where the variance is zero).
+    layers : tuple of Points
+        One entry per hidden layer.
+    diagonal : KernelValues of shape (n,)
+        The kernels of each point with itself.
+    """
+
+    directions: Tensor
+    layers: tuple[Points, ...]
+    diagonal: KernelValues
+
+    def __len__(self) -> int:
+        return len(self.directions)
+
+    def __getitem__(self, rows: slice | Tensor) -> Profile:
+        layers = tuple(layer.at(rows) for layer in self.layers)
+        return Profile(self.directions[rows], layers, KernelValues(*(values[rows] for values in self.diagonal)))
+
+
+def dual_of(network: MLP) -> Dual:
+    """Closed form where there is one, Hermite expansion otherwise."""
+    activation = resolve_activation(network.activation)
+    closed_forms: dict[str, Dual] = {"relu": ReluDual(), "erf": ErfDual()}
+    is_named = activation is resolve_activation(activation.name) if activation.name in closed_forms else False
+    return closed_forms[activation.name] if is_named else HermiteDual(activation)
+
+
+def profile(network: MLP, X: Tensor) -> Profile:
+    """Everything the recursion needs of each row of X alone."""
+    dual, w2, b2 = dual_of(network), network.weight_std**2, network.bias_scale**2
+    start_b2 = network.initial_bias_variance
+    inputs = X * torch.tensor(network.first_layer_factors(X.shape[1]), dtype=X.dtype, device=X.device)
+    if start_b2 > 0:
+        inputs = torch.cat([inputs, inputs.new_full((len(X), 1), network.bias_scale)], dim=1)
+    length = torch.linalg.vector_norm(inputs, dim=1)
+    directions = inputs / length.clamp_min(torch.finfo(X.dtype).tiny)[:, None]
+    variance = length.square()
+    ntk = variance + (b2 - start_b2)
+    layers = []
+    for _ in range(network.depth):
+        power, slope = dual.diagonal(variance)
+        layers.append(Points(variance, power, dual.features(variance)))
+        variance = w2 * power + start_b2
+        ntk = w2 * power + b2 + w2 * slope * ntk
+    return Profile(directions, tuple(layers), KernelValues(variance, ntk))
+
+
+def pairs(network: MLP, left: Profile, right: Profile, *, same_points: bool = False) -> KernelValues:
+    """NNGP and NTK of every pair. Shape (n, m) each; with ``same_points`` the diagonal comes from the profile."""
+    dual, w2, b2 = dual_of(network), network.weight_std**2, network.bias_scale**2
+    start_b2 = network.initial_bias_variance
+    angles = first_layer_angles(left.directions, right.directions)
+    if same_points:  # known already, and the one place where a series would need all its terms
+        angles.cosine.fill_diagonal_(0.0)
+        angles.sine.fill_diagonal_(1.0)
+    root, other_root = left.layers[0].variance.sqrt()[:, None], right.layers[0].variance.sqrt()[None, :]
+    ntk = root * other_root * angles.cosine + (b2 - start_b2)
+    nngp = ntk
+    for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True)):
+        moments = dual.moments(here, there, angles)
+        nngp = w2 * moments.value + start_b2
+        ntk = w2 * (moments.value + moments.derivative * ntk) + b2
+        if layer + 1 < network.depth:
+            angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2)
+    if same_points:
+        for values, diagonal in zip((nngp, ntk), left.diagonal, strict=True):
+            values.diagonal().copy_(diagonal)
+    return KernelValues(nngp, ntk)

@@ -1,0 +1,83 @@
+"""What there is to compute on: the device, and the memory left on it before anything large is asked for."""
+
+import os
+from pathlib import Path
+
+import torch
+
+from unseed.errors import InvalidInputError
+
+# limit, usage, and the line of memory.stat with the file cache that the kernel gives back on demand
+_CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "inactive_file"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """Device of that name; ``"auto"`` is the first GPU where there is one.
+
+    Examples
+    --------
+    >>> resolve_device("cpu")
+    device(type='cpu')
+    """
+    has_gpu = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if has_gpu else "cpu")
+    try:
+        resolved = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise InvalidInputError(f"device={device!r} is not known; use 'auto', 'cpu', 'cuda' or 'cuda:1'") from error
+    if resolved.type not in {"cpu", "cuda"}:
+        raise InvalidInputError(f"device={device!r} has no float64 solves in unseed; use 'auto', 'cpu' or 'cuda'")
+    if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
+        raise InvalidInputError(
+            f"device={device!r} is not on this machine ({torch.cuda.device_count()} GPUs seen); use 'auto'"
+        )
+    return resolved
+
+
+def available_bytes(device: torch.device) -> int:
+    """Bytes that can still be allocated on a device: the free share of the machine, its container or the GPU."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return min([_machine_bytes(), *_container_bytes()])
+
+
+def gigabytes(n_bytes: float) -> str:
+    """Human-readable size.
+
+    Examples
+    --------
+    >>> gigabytes(2.5e9)
+    '2.5 GB'
+    """
+    return f"{n_bytes / 1e9:,.1f} GB"
+
+
+def _machine_bytes() -> int:
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _container_bytes() -> list[int]:
+    free = []
+    for limit_file, usage_file, cache_line in _CGROUPS:
+        try:
+            limit, usage = int(Path(limit_file).read_text()), int(Path(usage_file).read_text())
+            statistics = dict(
+                line.split() for line in Path(usage_file).with_name("memory.stat").read_text().splitlines()
+            )
+        except (OSError, ValueError):  # no such hierarchy here, or the limit reads "max"
+            continue
+        free.append(limit - usage + int(statistics.get(cache_line, 0)))
+    return free

@@ -1,0 +1,87 @@
+"""Weighted kernel ridge regression: factorise once, solve for as many label columns as there are."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from unseed.errors import ConditioningWarning, SingularKernelError
+
+OVERFLOW = "the kernel matrix overflows float64: the inputs are too large; use standardize=True or scale the features"
+
+JITTERS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
+"""Tried in this order, times the mean diagonal of the kernel, when a Cholesky factorisation fails."""
+
+
+@dataclass(frozen=True)
+class WeightedRidge:
+    """Cholesky factor of A = K + λ n W⁻¹, W the diagonal of the counts and n their sum.
+
+    A count of c is exactly a row that is there c times; rows with count 0 must have been left out.
+    """
+
+    factor: Tensor  # (n, n) lower triangle
+    ridge: Tensor  # (n,) what was added to the diagonal of K
+
+    @classmethod
+    def factorise(cls, kernel: Tensor, counts: Tensor, regularization: float) -> WeightedRidge:
+        """Factorise; the diagonal of ``kernel`` is overwritten.
+
+        Raises
+        ------
+        SingularKernelError
+            When no jitter of `JITTERS` makes the matrix positive definite.
+        """
+        ridge = regularization * counts.sum() / counts
+        diagonal = kernel.diagonal()
+        bare = diagonal.clone()
+        scale = float(bare.mean())
+        for jitter in (0.0, *JITTERS):
+            diagonal.copy_(bare + ridge + jitter * scale)
+            factor, info = torch.linalg.cholesky_ex(kernel)
+            if int(info) == 0 and bool(torch.isfinite(factor.diagonal()).all()):
+                if jitter:
+                    _warn_of_jitter(jitter * scale, regularization)
+                return cls(factor, ridge + jitter * scale)
+        raise SingularKernelError(_explain(kernel, regularization, scale))
+
+    def solve(self, columns: Tensor) -> Tensor:
+        """A⁻¹ times each column. Shape (n, c)."""
+        return torch.cholesky_solve(columns, self.factor)
+
+    def residual(self, labels: Tensor) -> Tensor:
+        """Labels minus fit, from K A⁻¹ = I − ridge A⁻¹: no second product with the kernel. Shape (n, c)."""
+        return self.ridge[:, None] * self.solve(labels)
+
+    def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
+        """Sum of squares and trace whose ratio estimates the noise variance, for counts of one.
+
+        With H the smoother, ‖(I − H) y‖² has expectation σ² tr (I − H)ᵀ(I − H) plus a squared bias. Here I − H is a
+        multiple of A⁻¹, so both sides stay finite however small λ is.
+        """
+        inverse = torch.cholesky_inverse(self.factor)
+        return (inverse @ labels).square().sum(0), float(inverse.square().sum())
+
+
+def _warn_of_jitter(jitter: float, regularization: float) -> None:
+    warnings.warn(
+        f"the kernel matrix is singular to float64 at regularization={regularization:g}; {jitter:.1e} was added to its "
+        "diagonal. Raise regularization (try 1e-10) or remove duplicate rows to avoid this",
+        ConditioningWarning,
+        stacklevel=3,
+    )
+
+
+def _explain(matrix: Tensor, regularization: float, scale: float) -> str:
+    if not bool(torch.isfinite(matrix).all()):
+        return OVERFLOW
+    largest = float(torch.linalg.matrix_norm(matrix, ord=torch.inf))
+    smallest = max(regularization * len(matrix), torch.finfo(matrix.dtype).eps * scale)
+    return (
+        f"the kernel matrix is singular to float64 at regularization={regularization:g} (condition number about "
+        f"{largest / smallest:.0e}), even with {JITTERS[-1] * scale:.1e} added to its diagonal; raise regularization "
+        "(try 1e-6)"
+    )

@@ -1,0 +1,92 @@
+"""What holds for every interval method, through the public estimator. A new method joins by one line."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from unseed import (
+    Batching,
+    CheapBootstrap,
+    HalfSampling,
+    InfinitesimalJackknife,
+    KernelEngine,
+    PNCRegressor,
+    Sectioning,
+)
+
+METHODS = [
+    Batching(),
+    Batching(batches=7),
+    CheapBootstrap(),
+    CheapBootstrap(replications=1),
+    Sectioning(),
+    HalfSampling(),
+    InfinitesimalJackknife(),
+]
+RNG = np.random.default_rng(0)
+X, X_NEW = RNG.normal(size=(61, 3)), RNG.normal(size=(9, 3))
+Y = np.column_stack([np.sin(X[:, 0]) + 0.1 * RNG.normal(size=61), X[:, 1] ** 2])
+
+pytestmark = pytest.mark.parametrize("method", METHODS, ids=str)
+
+
+def fitted(method, y=Y[:, 0], **options):
+    return PNCRegressor(interval=method, random_state=3, regularization=1e-3, **options).fit(X, y)
+
+
+def test_same_seed_same_interval_for_any_number_of_jobs(method):
+    one, two = fitted(method).predict_interval(X_NEW), fitted(method, n_jobs=2).predict_interval(X_NEW)
+    assert_array_equal(one[0], two[0])
+    assert_array_equal(one[1], two[1])
+
+
+def test_another_level_is_another_quantile_of_the_same_fit(method):
+    p = fitted(method).get_prediction(X_NEW)
+    narrow, wide = np.diff(p.conf_int(0.5))[:, 0], np.diff(p.conf_int(0.99))[:, 0]
+    assert (narrow > 0).all()
+    assert (wide > narrow).all()
+    assert_allclose(wide / narrow, (wide / narrow)[0], rtol=1e-12)
+
+
+def test_units_of_y_and_x_do_not_matter(method):
+    plain = fitted(method).predict_interval(X_NEW)[1]
+    scaled = PNCRegressor(interval=method, random_state=3, regularization=1e-3).fit(X * 1e6, Y[:, 0] * 1e-6 + 5)
+    assert_allclose(scaled.predict_interval(X_NEW * 1e6)[1], plain * 1e-6 + 5, rtol=1e-9)
+
+
+def test_points_do_not_depend_on_their_neighbours(method):
+    together = fitted(method).get_prediction(X_NEW)
+    alone = fitted(method).get_prediction(X_NEW[4:5])
+    assert_allclose(alone.conf_int()[0], together.conf_int()[4], rtol=1e-10)
+    assert_allclose(alone.components.procedural[0], together.components.procedural[4], rtol=1e-8)
+
+
+def test_several_outputs_are_several_single_outputs(method):
+    both = fitted(method, Y).get_prediction(X_NEW)
+    assert both.mean.shape == (9, 2)
+    for column in range(2):
+        one = fitted(method, Y[:, column]).get_prediction(X_NEW)
+        assert_allclose(both.conf_int()[:, column], one.conf_int(), rtol=1e-9)
+        assert_allclose(both.components.noise[:, column], one.components.noise, rtol=1e-9)
+        assert_allclose(both.components.procedural[:, column], one.components.procedural, rtol=1e-9)
+
+
+def test_pickle_round_trip(method):
+    reg = fitted(method)
+    assert_array_equal(pickle.loads(pickle.dumps(reg)).predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1])
+
+
+def test_options_of_the_engine_pass_through(method):
+    assert_array_equal(
+        fitted(method, engine=KernelEngine()).predict(X_NEW), fitted(method, engine="kernel").predict(X_NEW)
+    )
+
+
+def test_chunks_of_new_points_give_the_same_numbers(method, monkeypatch):
+    whole = fitted(method).get_prediction(X_NEW)
+    monkeypatch.setattr("unseed.estimators._NUMBERS_AT_A_TIME", 2 * 61)
+    pieces = fitted(method).get_prediction(X_NEW)
+    assert_allclose(pieces.conf_int(), whole.conf_int(), rtol=1e-10)
+    assert_allclose(pieces.components.procedural, whole.components.procedural, rtol=1e-8)

@@ -1,0 +1,144 @@
+"""The kernel engine against oracles: counts, influence, procedural variance, noise, memory."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from oracles.regression import influence_by_complex_step, influence_by_theorem, ridge_on_repeated_rows
+from unseed import MLP, Converged, GradientDescent, GradientFlow, KernelEngine, resampling
+from unseed.engines import Task, forecast
+from unseed.errors import InvalidInputError, NotEnoughMemoryError
+from unseed.kernels import nngp, ntk
+from unseed.random import Streams
+
+RNG = np.random.default_rng(0)
+X, X_NEW, Y = RNG.normal(size=(24, 2)), RNG.normal(size=(5, 2)), RNG.normal(size=(24, 2))
+NETWORK = MLP(bias_scale=1.0)
+K, K_NEW = ntk(X, network=NETWORK), ntk(X_NEW, X, network=NETWORK)
+
+
+def train(plan, training=None, regularization=0.01, n_jobs=None, network=NETWORK):
+    task = Task(torch.tensor(X), torch.tensor(Y), network, regularization)
+    return KernelEngine(training=training or Converged()).fit(task, plan, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_every_replicate_is_the_fit_to_its_repeated_rows(n_jobs):
+    plans = [
+        resampling.full_and(resampling.bootstrap(24, 3, Streams(0))),
+        resampling.batches(24, 5, Streams(0)),
+        resampling.full_and(resampling.half_samples(24, 2, Streams(0))),
+    ]
+    for plan in plans:
+        predictions = train(plan, n_jobs=n_jobs).predict(torch.tensor(X_NEW)).numpy()
+        expected = [ridge_on_repeated_rows(K, K_NEW, Y, counts, 0.01) for counts in plan.counts]
+        assert_allclose(predictions, expected, rtol=1e-10, atol=1e-11)
+
+
+def test_only_overlapping_replicates_share_one_gram_matrix():
+    assert not forecast.shares_one_gram(resampling.batches(24, 4, Streams(0)))
+    assert not forecast.shares_one_gram(resampling.full(24))
+    assert forecast.shares_one_gram(resampling.full_and(resampling.bootstrap(24, 1, Streams(0))))
+
+
+@pytest.mark.parametrize("regularization", [1e-4, 0.01, 1.0])
+def test_influence_is_the_derivative_in_the_weights_and_the_papers_theorem(regularization):
+    influence = train(resampling.full(24), regularization=regularization).influence(torch.tensor(X_NEW)).numpy()
+    for column in range(2):
+        derivative = influence_by_complex_step(K, K_NEW, Y[:, column], regularization)
+        scale = np.abs(derivative).max()
+        assert_allclose(influence[:, :, column] / scale, derivative / scale, atol=1e-11)
+        theorem = influence_by_theorem(K, K_NEW, Y[:, column], regularization)
+        assert_allclose(influence[:, :, column] / scale, theorem / scale, atol=1e-9)  # its 1/λ costs digits
+    assert_allclose(influence.sum(axis=0) / np.abs(influence).max(), 0.0, atol=1e-11)
+
+
+def test_influence_needs_convergence_and_all_rows():
+    assert not KernelEngine(training=GradientFlow(time=1.0)).offers_influence
+    with pytest.raises(InvalidInputError, match="trained to convergence on all rows"):
+        train(resampling.full(24), GradientFlow(time=1.0)).influence(torch.tensor(X_NEW))
+    with pytest.raises(InvalidInputError, match="trained to convergence on all rows"):
+        train(resampling.batches(24, 3, Streams(0))).influence(torch.tensor(X_NEW))
+
+
+@pytest.mark.parametrize(
+    "training", [Converged(), GradientFlow(time=20.0), GradientDescent(steps=30, rate=0.05)], ids=str
+)
+@pytest.mark.parametrize("bias_init", ["normal", "zero"])
+def test_procedural_covariance_is_that_of_trained_initial_functions(training, bias_init):
+    network = MLP(bias_scale=1.0, bias_init=bias_init)
+    trained = train(resampling.full(24), training, network=network)
+    covariance = trained.procedural_covariance(torch.tensor(X_NEW)).numpy()
+    assert_allclose(np.diag(covariance), trained.procedural_variance(torch.tensor(X_NEW)), rtol=1e-9, atol=1e-12)
+    # A linear map of the initial function on training and new points together: s(x) − c(x)ᵀ s(X).
+    task = Task(torch.tensor(X), torch.eye(24, dtype=torch.float64), network, 0.01)
+    smoother = KernelEngine(training=training).fit(task, resampling.full(24)).predict(torch.tensor(X_NEW))[0].numpy()
+    both = np.concatenate([X_NEW, X])
+    combine = np.concatenate([np.eye(5), -smoother], axis=1)
+    assert_allclose(covariance, combine @ nngp(both, network=network) @ combine.T, rtol=1e-9, atol=1e-12)
+
+
+def test_procedural_variance_and_pnc_against_drawn_networks():
+    # The initial function is drawn on train and test points and trained: mean and variance within 4 standard errors.
+    rng, draws = np.random.default_rng(5), 20_000
+    both = np.concatenate([X_NEW, X])
+    root = np.linalg.cholesky(nngp(both, network=NETWORK) + 1e-10 * np.eye(29))
+    s = root @ rng.standard_normal((29, draws))
+    solve = np.linalg.inv(K + 0.24 * np.eye(24))
+    networks = s[:5] + K_NEW @ solve @ (Y[:, :1] - s[5:])
+    trained = train(resampling.full(24))
+    variance = trained.procedural_variance(torch.tensor(X_NEW)).numpy()
+    pnc = trained.predict(torch.tensor(X_NEW)).numpy()[0, :, 0]
+    assert (np.abs(networks.mean(axis=1) - pnc) < 4 * np.sqrt(variance / draws)).all()
+    assert (np.abs(networks.var(axis=1) / variance - 1) < 4 * np.sqrt(2 / draws)).all()
+
+
+def test_procedural_variance_of_batches_is_their_mean():
+    plan = resampling.batches(24, 3, Streams(0))
+    separate = []
+    for rows, _ in plan.replicates():
+        task = Task(torch.tensor(X[rows]), torch.tensor(Y[rows]), NETWORK, 0.01)
+        separate.append(KernelEngine().fit(task, resampling.full(len(rows))).procedural_variance(torch.tensor(X_NEW)))
+    assert_allclose(train(plan).procedural_variance(torch.tensor(X_NEW)), torch.stack(separate).mean(0), rtol=1e-10)
+    covariance = train(plan).procedural_covariance(torch.tensor(X_NEW))
+    assert_allclose(covariance.diagonal(), torch.stack(separate).mean(0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("batches", [None, 4])
+@pytest.mark.parametrize("regularization", [1e-9, 1e-3])
+def test_noise_variance_is_found(regularization, batches):
+    rng, estimates = np.random.default_rng(0), []
+    for _ in range(20):
+        points = rng.uniform(-1, 1, size=(200, 1))
+        labels = np.sin(points) + 0.2 * rng.standard_normal((200, 1))
+        plan = resampling.full(200) if batches is None else resampling.batches(200, batches, Streams(0))
+        task = Task(torch.tensor(points), torch.tensor(labels), NETWORK, regularization)
+        estimates.append(float(KernelEngine().fit(task, plan).noise_variance()))
+    # 20 estimates of a variance, each with far fewer than 200 degrees of freedom where the fit interpolates
+    assert abs(np.mean(estimates) / 0.04 - 1) < (0.35 if regularization < 1e-6 else 0.1)
+
+
+def test_memory_is_checked_before_anything_is_allocated(monkeypatch):
+    plan = resampling.full_and(resampling.bootstrap(2000, 4, Streams(0)))
+    assert forecast.bytes_needed(plan) > 2 * 8 * 2000**2
+    monkeypatch.setattr(forecast, "available_bytes", lambda device: 30_000_000)
+    with pytest.raises(NotEnoughMemoryError) as caught:
+        forecast.check_memory(plan, torch.device("cpu"))
+    message = str(caught.value)
+    assert "2,000 rows need 0.1 GB" in message
+    assert "0.0 GB are available" in message
+    assert "interval=Batching(batches=4) solves blocks of 500 rows and needs 0.0 GB" in message
+    forecast.check_memory(resampling.batches(2000, 4, Streams(0)), torch.device("cpu"))
+
+
+def test_forecast_is_an_upper_bound_of_the_matrices_really_held():
+    plan = resampling.batches(24, 3, Streams(0))
+    held = sum(factor.factor.numel() * 8 for _, factor in train(plan).references)
+    assert forecast.bytes_needed(plan) == held + 8 * 8**2  # the factors kept, and one Gram matrix of eight rows
+    assert forecast.bytes_needed(plan, n_jobs=3) == held + 3 * 8 * 8**2
+
+
+def test_unknown_training_is_refused():
+    with pytest.raises(InvalidInputError, match=r"KernelEngine\(training='sgd'\)"):
+        KernelEngine(training="sgd")

@@ -1,0 +1,177 @@
+"""Population kernels against two-dimensional quadrature and against finite networks."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles.kernels import gaussian_moment, pair_kernels
+from unseed import MLP
+from unseed.errors import AccuracyWarning, InvalidInputError
+from unseed.kernels import nngp, ntk
+from unseed.networks import draw_parameters, forward
+
+BIASES = {
+    "no bias": {},
+    "normal bias": {"bias_scale": 0.7},
+    "zero-start bias": {"bias_scale": 0.7, "bias_init": "zero"},
+}
+ACTIVATIONS = ["relu", "erf", "tanh", "gelu", "softplus", "silu", "sin"]
+POINTS = np.random.default_rng(0).normal(size=(5, 3))
+
+
+def assert_matches_oracle(network, X, rtol=1e-12):
+    pairs = [(i, j) for i in range(len(X)) for j in range(len(X))]
+    expected = np.array([pair_kernels(network, X[i], X[j]) for i, j in pairs]).reshape(len(X), len(X), 2)
+    scale = np.sqrt(np.einsum("ii...->i...", expected)[:, None] * np.einsum("ii...->i...", expected)[None])
+    for kernel, values, unit in ((nngp, expected[..., 0], scale[..., 0]), (ntk, expected[..., 1], scale[..., 1])):
+        assert np.abs(kernel(X, network=network) - values).max() <= rtol * unit.max()
+        assert np.abs(kernel(X, X.copy(), network=network) - values).max() <= rtol * unit.max()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("bias", BIASES, ids=str)
+@pytest.mark.parametrize("activation", ["relu", "erf", "tanh", "gelu", "softplus"])
+def test_kernels_match_two_dimensional_quadrature(activation, bias, depth):
+    assert_matches_oracle(MLP(depth=depth, activation=activation, **BIASES[bias]), POINTS[:3])
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_scaled_inputs_relevance_and_weight_variance(activation):
+    network = MLP(
+        depth=2, activation=activation, weight_std=1.3, bias_scale=0.4, scale_inputs=True, input_scale=[2.0, 0.5, 0.0]
+    )
+    assert_matches_oracle(network, POINTS[:3])
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("bias", BIASES, ids=str)
+@pytest.mark.parametrize("depth", [1, 3])
+def test_special_points(activation, bias, depth):
+    x = POINTS[0]
+    X = np.stack([x, x, -x, 2 * x, np.zeros(3), x + 1e-7 * POINTS[1], POINTS[2]])
+    network = MLP(depth=depth, activation=activation, **BIASES[bias])
+    for kernel in (ntk, nngp):
+        K = kernel(X, network=network)
+        assert np.isfinite(K).all()
+        assert_array_equal(K, K.T)
+        assert (np.diag(K) >= 0).all()
+        assert_allclose(K[0, 1], K[0, 0], rtol=1e-12)
+        assert np.linalg.eigvalsh(K).min() >= -1e-12 * K.max()
+    assert_matches_oracle(network, X)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7, 1e-9, 1e-12])
+def test_relu_angle_of_nearly_parallel_points_keeps_all_digits(gap):
+    # One hidden layer: ntk = x·z (κ₀ + κ₁-like terms); the angle between (1, 0) and (cos t, sin t) is t itself.
+    X, Z = np.array([[1.0, 0.0]]), np.array([[np.cos(gap), np.sin(gap)]])
+    expected = np.cos(gap) * (np.pi - gap) / np.pi + (np.sin(gap) + (np.pi - gap) * np.cos(gap)) / np.pi
+    assert_allclose(ntk(X, Z, network=MLP()), [[expected]], rtol=1e-15)
+    mirrored = -np.cos(gap) * gap / np.pi + (np.sin(gap) - gap * np.cos(gap)) / np.pi
+    assert_allclose(ntk(X, -Z, network=MLP()), [[mirrored]], rtol=1e-9, atol=1e-16)
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("bias", BIASES, ids=str)
+def test_relu_angle_keeps_its_digits_through_layers(bias, gap):
+    x = np.array([1.0, 2.0, 0.5])
+    X = np.stack([x, 3 * x + gap * np.array([-2.0, 1.0, 0.0]), -x + gap * np.array([0.0, 1.0, 0.0])])
+    assert_matches_oracle(MLP(depth=4, **BIASES[bias]), X, rtol=1e-14)
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf", "tanh"])
+@pytest.mark.parametrize("bias", BIASES, ids=str)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_finite_networks_average_to_the_kernels(activation, bias, depth):
+    network, width, draws = MLP(depth=depth, activation=activation, **BIASES[bias]), 256, 300
+    X = torch.tensor(POINTS)
+    tangent, outputs = [], []
+    for draw in range(draws):
+        parameters = draw_parameters(network, 3, 1, width, np.random.default_rng(draw), X.device)
+        leaves = [tensor.requires_grad_() for layer in parameters for tensor in layer]
+        values = forward(network, parameters, X)[:, 0]
+        outputs.append(values.detach())
+        rows = [torch.autograd.grad(value, leaves, retain_graph=True, allow_unused=True) for value in values]
+        J = torch.stack([torch.cat([g.flatten() for g in row if g is not None]) for row in rows])
+        tangent.append(J @ J.T)
+    for samples, expected in (
+        (torch.stack(tangent), ntk(POINTS, network=network)),
+        (torch.stack(outputs)[:, :, None] * torch.stack(outputs)[:, None, :], nngp(POINTS, network=network)),
+    ):
+        error = samples.mean(0).numpy() - expected
+        standard_error = samples.std(0).numpy() / np.sqrt(draws)
+        # 15 distinct entries, 4 standard errors; beyond one hidden layer a finite width biases by O(1/width)
+        allowance = 0.0 if depth == 1 else 4 * np.abs(expected).max() / width
+        assert (np.abs(error) <= 4 * standard_error + allowance).all()
+
+
+def test_zero_vector_agrees_with_finite_relu_networks_with_zero_start_biases():
+    network = MLP(bias_scale=0.7, bias_init="zero")
+    # hidden slopes are σ'(0) = 0 in torch, so only the output bias moves the prediction
+    assert_allclose(ntk(np.zeros((1, 3)), network=network), [[0.49]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "gelu", "softplus", "silu", "sin"])
+@pytest.mark.parametrize("variance", [1e-8, 0.3, 4.0, 30.0])
+def test_quadrature_accuracy_over_variances(activation, variance):
+    x = np.sqrt(variance) * np.array([1.0, 0.0])
+    X = np.stack([x, np.sqrt(variance) * np.array([0.999, np.sqrt(1 - 0.999**2)]), 0.3 * x[::-1]])
+    assert_matches_oracle(MLP(activation=activation), X)
+
+
+def test_different_numbers_of_terms_meet_in_one_block():
+    # tiny variances need few Hermite terms, large ones many: the cross kernel must not be cut to the shorter series
+    network = MLP(activation="tanh")
+    X = np.array([[0.1, 0.0], [3.0, 1.0]])
+    both = ntk(X, network=network)
+    assert_allclose(ntk(X[:1], X[1:], network=network), both[:1, 1:], rtol=1e-13)
+    assert_allclose(ntk(X[1:], X[:1], network=network), both[1:, :1], rtol=1e-13)
+
+
+def test_user_functions_and_their_own_names():
+    assert_allclose(
+        ntk(POINTS, network=MLP(activation=torch.tanh)), ntk(POINTS, network=MLP(activation="tanh")), rtol=1e-12
+    )
+
+    def relu(u):  # named like a closed form, but another function
+        return torch.sin(u)
+
+    assert_allclose(ntk(POINTS, network=MLP(activation=relu)), ntk(POINTS, network=MLP(activation="sin")), rtol=1e-12)
+
+
+def test_unresolved_kernel_says_how_accurate_it_is():
+    X = 40 * np.array([[1.0, 0.0], [1.0, 1e-6]])
+    with pytest.warns(
+        AccuracyWarning, match=r"tanh kernel of nearly parallel points is accurate to .* scale_inputs=True"
+    ):
+        ntk(X, network=MLP(activation="tanh"))
+
+
+def test_blocks_and_tails_agree_with_one_block():
+    X = np.random.default_rng(3).normal(size=(600, 4))
+    network = MLP(bias_scale=1.0)
+    K = ntk(X, network=network)
+    assert_array_equal(K, K.T)
+    assert_allclose(K[250:270, 500:], ntk(X[250:270], X[500:], network=network), rtol=1e-14)
+
+
+@pytest.mark.parametrize("X", [np.zeros(3), [[np.nan, 1.0]], [[np.inf, 1.0]]])
+def test_bad_points_are_refused(X):
+    with pytest.raises(InvalidInputError, match="X "):
+        ntk(X, network=MLP())
+
+
+def test_mismatched_columns_are_refused():
+    with pytest.raises(InvalidInputError, match="X has 3 columns and Z has 2"):
+        ntk(POINTS, POINTS[:, :2], network=MLP())
+
+
+def test_empty_sets_of_points():
+    for activation in ("relu", "tanh"):
+        assert ntk(np.zeros((0, 3)), POINTS, network=MLP(activation=activation)).shape == (0, 5)
+        assert ntk(np.zeros((0, 3)), network=MLP(activation=activation)).shape == (0, 0)
+
+
+def test_oracle_itself_knows_the_arc_cosine():
+    assert_allclose(float(gaussian_moment("relu", 1.0, 1.0, 0.0, derivative=False)), 1 / (2 * np.pi), rtol=1e-14)
+    assert_allclose(gaussian_moment("tanh", 1.0, 1.0, 1.0, derivative=False), 0.394294, rtol=1e-5)

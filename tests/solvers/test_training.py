@@ -1,0 +1,86 @@
+"""Training stopped early, against explicit gradient flow and gradient descent of a linear model."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from oracles.regression import descent_of_linear_model, flow_of_linear_model
+from unseed import GradientDescent, GradientFlow
+from unseed.errors import InvalidInputError, SingularKernelError
+from unseed.solvers import SpectralFilter, WeightedRidge
+
+RNG = np.random.default_rng(1)
+J, J_NEW, Y = RNG.normal(size=(8, 20)), RNG.normal(size=(3, 20)), RNG.normal(size=8)
+COUNTS = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0, 2.0, 1.0])
+
+
+def prediction(training, regularization, counts=COUNTS):
+    factor = SpectralFilter.factorise(torch.tensor(J @ J.T), torch.tensor(counts), regularization, training)
+    return J_NEW @ J.T @ factor.solve(torch.tensor(Y[:, None])).numpy()[:, 0]
+
+
+@pytest.mark.parametrize("regularization", [0.0, 1e-3, 0.5])
+@pytest.mark.parametrize("time", [0.01, 0.3, 5.0])
+def test_gradient_flow_is_the_integrated_flow(time, regularization):
+    theta = flow_of_linear_model(J, Y, COUNTS, regularization, time, rate=0.7)
+    assert_allclose(
+        prediction(GradientFlow(time=time, rate=0.7), regularization), J_NEW @ theta, rtol=1e-10, atol=1e-11
+    )
+
+
+@pytest.mark.parametrize("regularization", [0.0, 1e-3, 0.5])
+@pytest.mark.parametrize(("steps", "rate"), [(0, 0.01), (1, 0.01), (80, 0.01), (37, 0.1)])
+def test_gradient_descent_is_the_loop(steps, rate, regularization):
+    theta = descent_of_linear_model(J, Y, COUNTS, regularization, steps, rate)
+    result = prediction(GradientDescent(steps=steps, rate=rate), regularization)
+    assert_allclose(result, J_NEW @ theta, rtol=1e-12, atol=1e-13)
+
+
+def test_long_training_is_ridge_and_no_training_is_nothing():
+    ridge = WeightedRidge.factorise(torch.tensor(J @ J.T), torch.tensor(COUNTS), 0.01)
+    limit = J_NEW @ J.T @ ridge.solve(torch.tensor(Y[:, None])).numpy()[:, 0]
+    assert_allclose(prediction(GradientFlow(time=1e6), 0.01), limit, rtol=1e-11)
+    assert_allclose(prediction(GradientDescent(steps=10**6, rate=0.05), 0.01), limit, rtol=1e-11)
+    assert_allclose(prediction(GradientFlow(time=0), 0.01), 0.0, atol=0)
+
+
+def test_directions_the_kernel_does_not_see_have_a_finite_gain():
+    rank_deficient = torch.ones(4, 4, dtype=torch.float64)
+    factor = SpectralFilter.factorise(rank_deficient, torch.ones(4, dtype=torch.float64), 0.0, GradientFlow(time=3.0))
+    assert torch.isfinite(factor.gains).all()
+
+
+def test_noise_moments_are_those_of_the_smoother():
+    K, ones = J @ J.T, np.ones(8)
+    factor = SpectralFilter.factorise(torch.tensor(K), torch.tensor(ones), 0.01, GradientFlow(time=0.1))
+    left_over = np.eye(8) - K @ factor.solve(torch.eye(8, dtype=torch.float64)).numpy()
+    squares, trace = factor.noise_moments(torch.tensor(Y[:, None]))
+    assert_allclose(squares.numpy()[0], np.sum((left_over @ Y) ** 2), rtol=1e-10)
+    assert_allclose(trace, np.trace(left_over.T @ left_over), rtol=1e-10)
+
+
+def test_a_diverging_rate_is_refused_with_the_largest_that_works():
+    with pytest.raises(InvalidInputError, match=r"rate=10 diverges.*use a rate of at most"):
+        prediction(GradientDescent(steps=5, rate=10.0), 0.01)
+
+
+def test_overflowing_kernel_is_refused():
+    with pytest.raises(SingularKernelError, match="overflows"):
+        SpectralFilter.factorise(torch.full((2, 2), torch.inf), torch.ones(2), 0.1, GradientFlow(time=1.0))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: GradientFlow(time=-1.0),
+        lambda: GradientFlow(time=1.0, rate=0.0),
+        lambda: GradientFlow(time=float("nan")),
+        lambda: GradientDescent(steps=-1, rate=0.1),
+        lambda: GradientDescent(steps=1.5, rate=0.1),
+        lambda: GradientDescent(steps=1, rate=True),
+    ],
+)
+def test_impossible_trainings_are_refused_at_birth(build):
+    with pytest.raises(InvalidInputError, match="must be a"):
+        build()

@@ -1,0 +1,70 @@
+"""The command line as a user meets it: in a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from unseed import __main__, __version__
+from unseed.cli import app
+
+
+def test_demo_shows_a_table_and_saves_a_figure(tmp_path):
+    figure = tmp_path / "figure.png"
+    result = CliRunner().invoke(app, ["demo", "--out", str(figure), "--level", "0.9"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "90 % confidence intervals" in result.output
+    assert "patient  observed  predicted" in result.output
+    assert "± seed" in result.output
+    assert "Everything took" in result.output
+    assert figure.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("interval", ["batching", "cheap_bootstrap", "half_sampling", "infinitesimal_jackknife"])
+def test_demo_with_every_interval(tmp_path, interval):
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "f.png"), "--interval", interval])
+    assert result.exit_code == 0
+
+
+def test_version_and_help():
+    assert CliRunner().invoke(app, ["--version"]).output == f"unseed {__version__}\n"
+    assert "demo" in CliRunner().invoke(app, ["--help"]).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--level", "95"], "level=95.0 is not a confidence level"),
+        (["--interval", "magic"], "interval='magic' is not known"),
+        (["--out", "no/such/folder/f.png"], "lies in a folder that does not exist"),
+    ],
+)
+def test_faulty_input_ends_with_one_line_and_code_1(arguments, message):
+    done = subprocess.run([sys.executable, "-m", "unseed", "demo", *arguments], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("unseed: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+def test_wrong_usage_is_code_2():
+    assert CliRunner().invoke(app, ["demo", "--nonsense"]).exit_code == 2
+
+
+def test_main_turns_faults_into_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["unseed", "demo", "--level", "7"])
+    with pytest.raises(SystemExit) as stopped:
+        __main__.main()
+    assert stopped.value.code == 1
+    assert capsys.readouterr().err.startswith("unseed: level=7.0")
+
+
+def test_without_typer_the_command_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "unseed.cli", None)
+    with pytest.raises(ModuleNotFoundError):  # another missing module is not explained away
+        __main__.main()
+    monkeypatch.delitem(sys.modules, "unseed.cli")
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit, match=r"pip install 'unseed\[cli,plots\]'"):
+        __main__.main()

@@ -1,0 +1,359 @@
+"""PNCRegressor as a scikit-learn user meets it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unseed import (
+    MLP,
+    Batching,
+    CheapBootstrap,
+    GradientDescent,
+    HalfSampling,
+    InfinitesimalJackknife,
+    KernelEngine,
+    MonteCarloMean,
+    PNCRegressor,
+    Sectioning,
+)
+from unseed.engines import forecast
+from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
+
+X, Y = load_diabetes(return_X_y=True)
+X, Y, X_NEW = X[:120], Y[:120], X[120:150]
+
+
+@parametrize_with_checks(
+    [
+        PNCRegressor(),
+        PNCRegressor(interval=CheapBootstrap(), regularization=1e-6),
+        PNCRegressor(interval="infinitesimal_jackknife"),
+        PNCRegressor(engine=KernelEngine(training=GradientDescent(steps=200, rate=0.1)), standardize=True),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+class TestUse:
+    def test_shapes_of_predict_interval_are_those_of_mapie(self):
+        reg = PNCRegressor(random_state=0).fit(X, Y)
+        y_hat, intervals = reg.predict_interval(X_NEW, confidence_level=[0.8, 0.9, 0.95])
+        assert y_hat.shape == (30,)
+        assert intervals.shape == (30, 2, 3)
+        assert (np.diff(intervals[:, 1] - intervals[:, 0], axis=1) > 0).all()
+        assert_array_equal(reg.predict_interval(X_NEW, 0.9)[1][:, :, 0], intervals[:, :, 1])
+        two = PNCRegressor(random_state=0).fit(X, np.column_stack([Y, Y])).predict_interval(X_NEW)[1]
+        assert two.shape == (30, 2, 2, 1)
+
+    def test_kinds_of_interval(self):
+        reg = PNCRegressor(random_state=0).fit(X, Y)
+        mean, confidence = reg.predict_interval(X_NEW)
+        _, prediction = reg.predict_interval(X_NEW, kind="prediction")
+        p = reg.get_prediction(X_NEW)
+        assert_array_equal(mean, p.mean)
+        assert_array_equal(confidence[:, :, 0], p.conf_int(0.95))
+        assert_array_equal(prediction[:, :, 0], p.pred_int(0.95))
+        with pytest.raises(InvalidInputError, match="kind='both'"):
+            reg.predict_interval(X_NEW, kind="both")
+
+    @pytest.mark.parametrize("level", [0, 1, 1.5, [0.9, 2.0], "95"])
+    def test_levels_outside_zero_one_are_refused(self, level):
+        with pytest.raises(InvalidInputError, match="confidence_level="):
+            PNCRegressor(random_state=0).fit(X, Y).predict_interval(X_NEW, level)
+
+    def test_return_std_is_the_standard_error(self):
+        reg = PNCRegressor(random_state=0).fit(X, Y)
+        mean, error = reg.predict(X_NEW, return_std=True)
+        p = reg.get_prediction(X_NEW)
+        assert_array_equal(mean, p.mean)
+        assert_array_equal(error, p.standard_error)
+        assert_allclose(error**2, p.components.data, rtol=1e-12)
+
+    def test_prediction_intervals_hold_new_observations(self):
+        X, y = load_diabetes(return_X_y=True)
+        covered = []
+        for seed in range(5):
+            order = np.random.default_rng(seed).permutation(len(y))
+            train, test = order[:342], order[342:]
+            _, intervals = (
+                PNCRegressor(random_state=seed).fit(X[train], y[train]).predict_interval(X[test], kind="prediction")
+            )
+            covered.append((intervals[:, 0, 0] <= y[test]) & (y[test] <= intervals[:, 1, 0]))
+        share = np.mean(covered)
+        # 500 observations: binomial sd 0.0097; four of those
+        assert 0.911 <= share <= 0.989
+
+    def test_fitted_attributes_say_what_auto_came_to(self):
+        reg = PNCRegressor(random_state=0).fit(X, Y)
+        assert reg.interval_ == Sectioning(4)
+        assert isinstance(reg.network_, MLP)
+        assert reg.regularization_ > 0
+        assert reg.network == "auto"
+
+    def test_verbose_says_what_is_done(self, capsys):
+        PNCRegressor(verbose=True, random_state=0).fit(X, Y)
+        assert "by leave-one-out" in capsys.readouterr().out
+        PNCRegressor(random_state=0).fit(X, Y)
+        assert capsys.readouterr().out == ""
+
+    def test_clone_pipeline_grid_search(self):
+        reg = PNCRegressor(interval=CheapBootstrap(replications=2), network=MLP(depth=2), random_state=0)
+        assert clone(reg).get_params() == reg.get_params()
+        pipeline = make_pipeline(StandardScaler(), PNCRegressor(standardize=True, random_state=0))
+        assert cross_val_score(pipeline, X, Y, cv=3).mean() > 0.3
+        grid = {"network": [MLP(bias_scale=1.0), MLP(depth=2)], "regularization": [1e-3, 0.1]}
+        search = GridSearchCV(PNCRegressor(random_state=0), grid, cv=2).fit(X, Y)
+        assert search.best_params_["regularization"] == 0.1
+        assert search.best_estimator_.predict_interval(X_NEW)[1].shape == (30, 2, 1)
+
+    def test_seeds(self):
+        def width(seed):
+            _, intervals = PNCRegressor(random_state=seed).fit(X, Y).predict_interval(X_NEW)
+            return intervals[:, 1, 0] - intervals[:, 0, 0]
+
+        assert_array_equal(width(1), width(1))
+        assert not np.allclose(width(1), width(2))
+        assert_array_equal(width(np.random.RandomState(1)), width(np.random.RandomState(1)))
+
+    def test_the_seed_moves_the_interval_but_never_the_prediction(self):
+        one, two = (PNCRegressor(random_state=s, regularization=0.01).fit(X, Y).predict(X_NEW) for s in (1, 2))
+        assert_allclose(one, two, rtol=1e-12)
+
+
+class TestNetworks:
+    def test_sampled_networks_scatter_around_pnc_by_the_procedural_component(self):
+        reg = PNCRegressor(random_state=0).fit(X, Y)
+        p, n = reg.get_prediction(X_NEW), 4000
+        draws = reg.sample_networks(X_NEW, n, random_state=0)
+        assert draws.shape == (n, 30)
+        assert (np.abs(draws.mean(axis=0) - p.mean) < 4.5 * np.sqrt(p.components.procedural / n)).all()
+        assert (np.abs(draws.var(axis=0) / p.components.procedural - 1) < 4.5 * np.sqrt(2 / n)).all()
+        ensembles = reg.sample_networks(X_NEW, n, members=5, random_state=0)
+        assert (np.abs(5 * ensembles.var(axis=0) / p.components.procedural - 1) < 4.5 * np.sqrt(2 / n)).all()
+        assert_array_equal(draws, reg.sample_networks(X_NEW, n, random_state=0))
+
+    def test_sampled_networks_of_several_outputs_and_of_batches(self):
+        reg = PNCRegressor(interval="batching", random_state=0).fit(X, np.column_stack([Y, 2 * Y]))
+        assert reg.sample_networks(X_NEW, 3, random_state=0).shape == (3, 30, 2)
+        for wrong in ({"n_networks": 0}, {"members": 0.5}):
+            with pytest.raises(InvalidInputError, match="must be a whole number"):
+                reg.sample_networks(X_NEW, **wrong)
+
+    def test_mean_squared_error_falls_from_single_network_to_ensemble_to_pnc(self):
+        rng = np.random.default_rng(0)
+        points, new = rng.uniform(-1, 1, size=(64, 2)), rng.uniform(-1, 1, size=(100, 2))
+        reg = PNCRegressor(regularization=1e-6, random_state=0).fit(points, np.sin(3 * points[:, 0]))
+        truth = np.sin(3 * new[:, 0])
+        single, ensemble = (
+            np.mean((reg.sample_networks(new, 200, members=m, random_state=1) - truth) ** 2) for m in (1, 5)
+        )
+        pnc = np.mean((reg.predict(new) - truth) ** 2)
+        assert pnc < ensemble < single
+
+    def test_initial_means(self):
+        zero = PNCRegressor(random_state=0, regularization=0.01).fit(X, Y)
+        drawn = PNCRegressor(random_state=0, regularization=0.01, initial_mean=MonteCarloMean(draws=200)).fit(X, Y)
+        difference = drawn.predict(X_NEW) - zero.predict(X_NEW)
+        expected = np.sqrt(zero.get_prediction(X_NEW).components.procedural / 200)
+        assert 0.3 < np.sqrt(np.mean(difference**2)) / np.sqrt(np.mean(expected**2)) < 3
+        exact = PNCRegressor(random_state=0, regularization=10.0, initial_mean=lambda X: 100 * X[:, 0] + 7)
+        exact.fit(X, 100 * X[:, 0] + 7)
+        assert_allclose(exact.predict(X_NEW), 100 * X_NEW[:, 0] + 7, rtol=1e-10)
+        with pytest.raises(InvalidInputError, match="initial_mean returned an array of shape"):
+            PNCRegressor(initial_mean=lambda X: X).fit(X, Y)
+        with pytest.raises(InvalidInputError, match="initial_mean='mean'"):
+            PNCRegressor(initial_mean="mean").fit(X, Y)
+
+    def test_training_stopped_early_shrinks_towards_the_start(self):
+        early = PNCRegressor(engine=KernelEngine(training=GradientDescent(steps=1, rate=1e-3)), random_state=0).fit(
+            X, Y
+        )
+        assert np.ptp(early.predict(X_NEW)) < 0.05 * np.ptp(PNCRegressor(random_state=0).fit(X, Y).predict(X_NEW))
+
+
+class TestFrames:
+    FRAME = pd.DataFrame(X_NEW, columns=[f"f{i}" for i in range(10)], index=[f"row {i}" for i in range(30)])
+    TRAIN = pd.DataFrame(X, columns=FRAME.columns)
+
+    def test_pandas_in_and_out(self):
+        reg = (
+            PNCRegressor(random_state=0)
+            .set_output(transform="pandas")
+            .fit(self.TRAIN, pd.Series(Y, name="progression"))
+        )
+        mean = reg.predict(self.FRAME)
+        assert isinstance(mean, pd.Series)
+        assert mean.name == "progression"
+        assert list(mean.index) == list(self.FRAME.index)
+        _, error = reg.predict(self.FRAME, return_std=True)
+        assert isinstance(error, pd.Series)
+        assert isinstance(clone(reg).fit(self.TRAIN, Y).predict(self.FRAME), pd.Series)
+        assert isinstance(reg.set_output(transform="default").predict(self.FRAME), np.ndarray)
+        assert reg.set_output() is reg
+        with pytest.raises(InvalidInputError, match="transform='arrow'"):
+            reg.set_output(transform="arrow")
+
+    def test_several_outputs_come_back_as_a_frame(self):
+        targets = pd.DataFrame({"a": Y, "b": -Y})
+        reg = PNCRegressor(random_state=0).set_output(transform="pandas").fit(self.TRAIN, targets)
+        assert list(reg.predict(self.FRAME).columns) == ["a", "b"]
+        assert list(reg.get_prediction(self.FRAME).summary_frame().columns.get_level_values(0).unique()) == ["a", "b"]
+
+    def test_summary_frame_keeps_the_index(self):
+        reg = PNCRegressor(random_state=0).fit(self.TRAIN, Y)
+        assert list(reg.get_prediction(self.FRAME).summary_frame().index) == list(self.FRAME.index)
+        assert list(
+            PNCRegressor(random_state=0).fit(X, Y).get_prediction(X_NEW.tolist()).summary_frame().index
+        ) == list(range(30))
+
+    def test_feature_names_are_checked(self):
+        reg = PNCRegressor(random_state=0).fit(self.TRAIN, Y)
+        assert_array_equal(reg.feature_names_in_, self.TRAIN.columns)
+        with pytest.raises(ValueError, match="feature names should match"):
+            reg.predict(self.FRAME.rename(columns={"f0": "g0"}))
+
+    def test_without_pandas_the_output_says_what_to_install(self, monkeypatch):
+        import sys
+
+        reg = PNCRegressor(random_state=0).set_output(transform="pandas").fit(X, Y)
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match=r"unseed\[frames\]"):
+            reg.predict(X_NEW)
+
+
+class TestInput:
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_missing_and_infinite_values_are_refused(self, value):
+        broken = X.copy()
+        broken[3, 2] = value
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            PNCRegressor().fit(broken, Y)
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            PNCRegressor().fit(X, np.where(np.arange(120) == 5, value, Y))
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            PNCRegressor(random_state=0).fit(X, Y).predict(broken)
+
+    def test_text_columns_are_refused(self):
+        with pytest.raises(ValueError, match="could not convert string to float"):
+            PNCRegressor().fit(np.array([["a", "b"]] * 10), np.arange(10.0))
+
+    def test_constant_columns_and_constant_targets(self):
+        flat = np.column_stack([X, np.full(120, 7.0)])
+        with_flat = PNCRegressor(random_state=0, network=MLP(bias_scale=1.0)).fit(flat, Y)
+        without = PNCRegressor(random_state=0, network=MLP(bias_scale=1.0)).fit(X, Y)
+        assert_allclose(with_flat.predict(flat), without.predict(X), rtol=1e-9)
+        constant = PNCRegressor(random_state=0).fit(X, np.full(120, 3.0))
+        assert_allclose(constant.predict(X_NEW), 3.0)
+        assert_allclose(constant.predict_interval(X_NEW)[1], 3.0)
+        only_flat = PNCRegressor(random_state=0).fit(np.ones((20, 2)), np.arange(20.0))
+        assert_allclose(only_flat.predict(np.ones((3, 2))), 9.5, atol=1e-6)
+
+    def test_one_row_is_refused_and_two_are_enough(self):
+        for interval in ("auto", "batching", "half_sampling", "cheap_bootstrap", "infinitesimal_jackknife"):
+            with pytest.raises(InvalidInputError, match="n_samples=1"):
+                PNCRegressor(interval=interval).fit(X[:1], Y[:1])
+        two = PNCRegressor(random_state=0).fit(X[:2], Y[:2])
+        assert np.isfinite(two.get_prediction(X_NEW).conf_int()).all()
+
+    def test_duplicate_rows_count_as_rows(self):
+        twice = PNCRegressor(random_state=0, interval="infinitesimal_jackknife", regularization=0.01, standardize=False)
+        once = clone(twice)
+        assert_allclose(
+            twice.fit(np.tile(X, (2, 1)), np.tile(Y, 2)).predict(X_NEW), once.fit(X, Y).predict(X_NEW), rtol=1e-7
+        )
+        tiny = PNCRegressor(random_state=0, regularization=1e-12).fit(np.tile(X, (2, 1)), np.tile(Y, 2))
+        assert np.isfinite(tiny.predict_interval(X_NEW)[1]).all()
+
+    def test_integers_and_single_precision(self):
+        integers = np.arange(60).reshape(20, 3)
+        target = np.arange(20)
+        reference = (
+            PNCRegressor(random_state=0)
+            .fit(integers.astype(float), target.astype(float))
+            .predict(integers.astype(float))
+        )
+        assert_allclose(PNCRegressor(random_state=0).fit(integers, target).predict(integers), reference, rtol=1e-12)
+        single = PNCRegressor(random_state=0, regularization=0.01).fit(X.astype(np.float32), Y.astype(np.float32))
+        double = PNCRegressor(random_state=0, regularization=0.01).fit(X, Y)
+        assert single.predict(X_NEW.astype(np.float32)).dtype == np.float64
+        assert_allclose(single.predict(X_NEW.astype(np.float32)), double.predict(X_NEW), rtol=1e-4)
+
+    def test_column_targets_keep_their_shape(self):
+        reg = PNCRegressor(random_state=0).fit(X, Y[:, None])
+        assert reg.predict(X_NEW).shape == (30, 1)
+        assert_allclose(reg.predict(X_NEW)[:, 0], PNCRegressor(random_state=0).fit(X, Y).predict(X_NEW))
+
+    @pytest.mark.parametrize("scale", [1e6, 1e-6])
+    def test_scales_of_features_do_not_matter(self, scale):
+        plain = PNCRegressor(random_state=0).fit(X, Y).predict_interval(X_NEW)[1]
+        assert_allclose(
+            PNCRegressor(random_state=0).fit(X * scale, Y).predict_interval(X_NEW * scale)[1], plain, rtol=1e-6
+        )
+
+    def test_unstandardised_extremes_are_finite_or_explained(self):
+        for scale in (1e6, 1e-6):
+            reg = PNCRegressor(random_state=0, standardize=False).fit(X * scale, Y)
+            assert np.isfinite(reg.predict_interval(X_NEW * scale)[1]).all()
+
+    def test_unfitted_and_wrong_number_of_features(self):
+        with pytest.raises(NotFittedError):
+            PNCRegressor().predict(X)
+        with pytest.raises(NotFittedError):
+            PNCRegressor().sample_networks(X)
+        with pytest.raises(ValueError, match="3 features, but PNCRegressor is expecting 10"):
+            PNCRegressor(random_state=0).fit(X, Y).predict(X[:, :3])
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            ({"engine": "network"}, NotAvailableError, "engine='network' is not part of this version"),
+            ({"engine": "linearized"}, NotAvailableError, "engine='linearized' is not part of this version"),
+            ({"engine": "gp"}, InvalidInputError, "engine='gp' is not known"),
+            ({"network": "deep"}, InvalidInputError, "network='deep' is not known"),
+            ({"network": lambda: None}, NotAvailableError, "torch module"),
+            ({"network": MLP(input_scale=[1.0])}, InvalidInputError, "input_scale has 1 entries for 10 features"),
+            ({"regularization": -1.0}, InvalidInputError, "regularization=-1.0 must be"),
+            ({"regularization": "small"}, InvalidInputError, "regularization='small' must be"),
+            ({"regularization": np.inf}, InvalidInputError, "regularization=inf"),
+            ({"interval": "guess"}, InvalidInputError, "interval='guess' is not known"),
+            ({"interval": Batching(batches=121)}, InvalidInputError, "batches=121 is more than the n_samples=120 rows"),
+            ({"interval": Sectioning(batches=500)}, InvalidInputError, "batches=500"),
+            ({"device": "abacus"}, InvalidInputError, "device='abacus' is not known"),
+            (
+                {
+                    "interval": InfinitesimalJackknife(),
+                    "engine": KernelEngine(training=GradientDescent(steps=1, rate=0.1)),
+                },
+                InvalidInputError,
+                "needs converged training",
+            ),
+        ],
+        ids=lambda value: str(value)[:40],
+    )
+    def test_impossible_options_are_refused_before_the_work(self, options, error, message, monkeypatch):
+        monkeypatch.setattr(KernelEngine, "fit", lambda *args, **kwargs: pytest.fail("the work had started"))
+        with pytest.raises(error, match=message):
+            PNCRegressor(**options).fit(X, Y)
+
+    def test_no_regularization_at_all_works_on_distinct_rows(self):
+        reg = PNCRegressor(regularization=0, random_state=0, interval="half_sampling").fit(X, Y)
+        assert_allclose(reg.predict(X), Y, rtol=1e-6)
+
+    def test_numpy_scalars_are_numbers(self):
+        assert PNCRegressor(regularization=np.float32(0.5), random_state=0).fit(X, Y).regularization_ == 0.5
+
+    def test_too_little_memory_is_said_before_it_is_asked_for(self, monkeypatch):
+        monkeypatch.setattr(forecast, "available_bytes", lambda device: 200_000)
+        with pytest.raises(NotEnoughMemoryError, match=r"interval=Batching\(batches="):
+            PNCRegressor(interval=HalfSampling(), regularization=0.1).fit(X, Y)

@@ -45,7 +45,7 @@ class LeaveOneOut:
         ridge = torch.as_tensor(np.atleast_1d(ridges), dtype=self.eigenvalues.dtype, device=self.eigenvalues.device)
         inverse = 1 / (self.eigenvalues[:, None] + ridge)  # (n, n_ridges)
         scaled = inverse[:, :, None] * self.projected[:, None, :]  # (n, n_ridges, n_outputs)
-        weights = (self.vectors @ scaled.flatten(1)).unflatten(1, scaled.shape[1:])
+        weights = (self.vectors @ scaled.flatten(1)).reshape(scaled.shape)
         return (weights / (self.squares @ inverse)[:, :, None]).permute(1, 0, 2)
 
     def mean_square(self, ridges: npt.ArrayLike) -> FloatArray:

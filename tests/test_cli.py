@@ -37,7 +37,9 @@ def test_version_and_help():
     [
         (["--level", "95"], "level=95.0 is not a confidence level"),
         (["--interval", "magic"], "interval='magic' is not known"),
-        (["--out", "no/such/folder/f.png"], "lies in a folder that does not exist"),
+        (["--out", "no/such/folder/f.png"], "does not exist; make it first"),
+        (["--out", "figure.xyz"], "must be a file that ends in .png"),
+        (["--out", "/proc/figure.png"], "could not be written"),
     ],
 )
 def test_faulty_input_ends_with_one_line_and_code_1(arguments, message):

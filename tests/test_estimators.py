@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
@@ -25,7 +26,7 @@ from unseed import (
     Sectioning,
 )
 from unseed.engines import forecast
-from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
+from unseed.errors import InvalidInputError, NotEnoughMemoryError
 
 X, Y = load_diabetes(return_X_y=True)
 X, Y, X_NEW = X[:120], Y[:120], X[120:150]
@@ -65,7 +66,7 @@ class TestUse:
         with pytest.raises(InvalidInputError, match="kind='both'"):
             reg.predict_interval(X_NEW, kind="both")
 
-    @pytest.mark.parametrize("level", [0, 1, 1.5, [0.9, 2.0], "95"])
+    @pytest.mark.parametrize("level", [0, 1, 1.5, [0.9, 2.0], "95", [], [[0.9]]])
     def test_levels_outside_zero_one_are_refused(self, level):
         with pytest.raises(InvalidInputError, match="confidence_level="):
             PNCRegressor(random_state=0).fit(X, Y).predict_interval(X_NEW, level)
@@ -84,9 +85,7 @@ class TestUse:
         for seed in range(5):
             order = np.random.default_rng(seed).permutation(len(y))
             train, test = order[:342], order[342:]
-            _, intervals = (
-                PNCRegressor(random_state=seed).fit(X[train], y[train]).predict_interval(X[test], kind="prediction")
-            )
+            _, intervals = PNCRegressor(random_state=seed).fit(X[train], y[train]).predict_interval(X[test], kind="prediction")
             covered.append((intervals[:, 0, 0] <= y[test]) & (y[test] <= intervals[:, 1, 0]))
         share = np.mean(covered)
         # 500 observations: binomial sd 0.0097; four of those
@@ -101,7 +100,9 @@ class TestUse:
 
     def test_verbose_says_what_is_done(self, capsys):
         PNCRegressor(verbose=True, random_state=0).fit(X, Y)
-        assert "by leave-one-out" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert "λ = " in said
+        assert "120 rows fitted on the cpu" in said
         PNCRegressor(random_state=0).fit(X, Y)
         assert capsys.readouterr().out == ""
 
@@ -153,9 +154,7 @@ class TestNetworks:
         points, new = rng.uniform(-1, 1, size=(64, 2)), rng.uniform(-1, 1, size=(100, 2))
         reg = PNCRegressor(regularization=1e-6, random_state=0).fit(points, np.sin(3 * points[:, 0]))
         truth = np.sin(3 * new[:, 0])
-        single, ensemble = (
-            np.mean((reg.sample_networks(new, 200, members=m, random_state=1) - truth) ** 2) for m in (1, 5)
-        )
+        single, ensemble = (np.mean((reg.sample_networks(new, 200, members=m, random_state=1) - truth) ** 2) for m in (1, 5))
         pnc = np.mean((reg.predict(new) - truth) ** 2)
         assert pnc < ensemble < single
 
@@ -170,13 +169,14 @@ class TestNetworks:
         assert_allclose(exact.predict(X_NEW), 100 * X_NEW[:, 0] + 7, rtol=1e-10)
         with pytest.raises(InvalidInputError, match="initial_mean returned an array of shape"):
             PNCRegressor(initial_mean=lambda X: X).fit(X, Y)
+        two = np.column_stack([Y, Y])
+        with pytest.raises(InvalidInputError, match=r"must return finite numbers of shape \(120, 2\)"):
+            PNCRegressor(initial_mean=lambda X: np.zeros((2, len(X)))).fit(X, two)
         with pytest.raises(InvalidInputError, match="initial_mean='mean'"):
             PNCRegressor(initial_mean="mean").fit(X, Y)
 
     def test_training_stopped_early_shrinks_towards_the_start(self):
-        early = PNCRegressor(engine=KernelEngine(training=GradientDescent(steps=1, rate=1e-3)), random_state=0).fit(
-            X, Y
-        )
+        early = PNCRegressor(engine=KernelEngine(training=GradientDescent(steps=1, rate=1e-3)), random_state=0).fit(X, Y)
         assert np.ptp(early.predict(X_NEW)) < 0.05 * np.ptp(PNCRegressor(random_state=0).fit(X, Y).predict(X_NEW))
 
 
@@ -185,11 +185,7 @@ class TestFrames:
     TRAIN = pd.DataFrame(X, columns=FRAME.columns)
 
     def test_pandas_in_and_out(self):
-        reg = (
-            PNCRegressor(random_state=0)
-            .set_output(transform="pandas")
-            .fit(self.TRAIN, pd.Series(Y, name="progression"))
-        )
+        reg = PNCRegressor(random_state=0).set_output(transform="pandas").fit(self.TRAIN, pd.Series(Y, name="progression"))
         mean = reg.predict(self.FRAME)
         assert isinstance(mean, pd.Series)
         assert mean.name == "progression"
@@ -211,9 +207,9 @@ class TestFrames:
     def test_summary_frame_keeps_the_index(self):
         reg = PNCRegressor(random_state=0).fit(self.TRAIN, Y)
         assert list(reg.get_prediction(self.FRAME).summary_frame().index) == list(self.FRAME.index)
-        assert list(
-            PNCRegressor(random_state=0).fit(X, Y).get_prediction(X_NEW.tolist()).summary_frame().index
-        ) == list(range(30))
+        assert list(PNCRegressor(random_state=0).fit(X, Y).get_prediction(X_NEW.tolist()).summary_frame().index) == list(
+            range(30)
+        )
 
     def test_feature_names_are_checked(self):
         reg = PNCRegressor(random_state=0).fit(self.TRAIN, Y)
@@ -267,19 +263,15 @@ class TestInput:
     def test_duplicate_rows_count_as_rows(self):
         twice = PNCRegressor(random_state=0, interval="infinitesimal_jackknife", regularization=0.01, standardize=False)
         once = clone(twice)
-        assert_allclose(
-            twice.fit(np.tile(X, (2, 1)), np.tile(Y, 2)).predict(X_NEW), once.fit(X, Y).predict(X_NEW), rtol=1e-7
-        )
-        tiny = PNCRegressor(random_state=0, regularization=1e-12).fit(np.tile(X, (2, 1)), np.tile(Y, 2))
+        assert_allclose(twice.fit(np.tile(X, (2, 1)), np.tile(Y, 2)).predict(X_NEW), once.fit(X, Y).predict(X_NEW), rtol=1e-7)
+        tiny = PNCRegressor(random_state=0, regularization=1e-10).fit(np.tile(X, (2, 1)), np.tile(Y, 2))
         assert np.isfinite(tiny.predict_interval(X_NEW)[1]).all()
 
     def test_integers_and_single_precision(self):
         integers = np.arange(60).reshape(20, 3)
         target = np.arange(20)
         reference = (
-            PNCRegressor(random_state=0)
-            .fit(integers.astype(float), target.astype(float))
-            .predict(integers.astype(float))
+            PNCRegressor(random_state=0).fit(integers.astype(float), target.astype(float)).predict(integers.astype(float))
         )
         assert_allclose(PNCRegressor(random_state=0).fit(integers, target).predict(integers), reference, rtol=1e-12)
         single = PNCRegressor(random_state=0, regularization=0.01).fit(X.astype(np.float32), Y.astype(np.float32))
@@ -295,14 +287,43 @@ class TestInput:
     @pytest.mark.parametrize("scale", [1e6, 1e-6])
     def test_scales_of_features_do_not_matter(self, scale):
         plain = PNCRegressor(random_state=0).fit(X, Y).predict_interval(X_NEW)[1]
-        assert_allclose(
-            PNCRegressor(random_state=0).fit(X * scale, Y).predict_interval(X_NEW * scale)[1], plain, rtol=1e-6
-        )
+        assert_allclose(PNCRegressor(random_state=0).fit(X * scale, Y).predict_interval(X_NEW * scale)[1], plain, rtol=1e-6)
 
     def test_unstandardised_extremes_are_finite_or_explained(self):
         for scale in (1e6, 1e-6):
             reg = PNCRegressor(random_state=0, standardize=False).fit(X * scale, Y)
             assert np.isfinite(reg.predict_interval(X_NEW * scale)[1]).all()
+
+    def test_initial_mean_sees_the_rows_themselves(self):
+        codes = np.random.default_rng(9).integers(0, 5, size=(100, 1)).astype(float)
+        seen = []
+        PNCRegressor(random_state=0, regularization=0.1, initial_mean=lambda X: seen.append(X) or X[:, 0]).fit(
+            codes, codes[:, 0]
+        )
+        assert all(np.isin(X, codes).all() for X in seen)
+
+    def test_numbers_as_text_are_numbers_and_too_large_ones_are_refused(self):
+        text = PNCRegressor(random_state=0).fit(X, Y.astype(str)).predict(X_NEW)
+        assert_allclose(text, PNCRegressor(random_state=0).fit(X, Y.astype(str).astype(float)).predict(X_NEW))
+        with np.errstate(all="ignore"), pytest.raises(InvalidInputError, match="y has values too large to standardise"):
+            PNCRegressor().fit(X, Y * 1e300)
+        with pytest.raises(InvalidInputError, match="too large for float64 kernels"):
+            PNCRegressor(random_state=0).fit(X, Y).predict(X * 1e200)
+
+    def test_a_failed_fit_leaves_no_half_fitted_estimator(self):
+        reg = PNCRegressor(interval=Batching(batches=1000))
+        with pytest.raises(InvalidInputError):
+            reg.fit(X, Y)
+        with pytest.raises(NotFittedError):
+            reg.predict(X)
+
+    def test_a_network_that_sees_nothing_predicts_the_mean(self):
+        reg = PNCRegressor(random_state=0, network=MLP(input_scale=[0.0] * 10)).fit(X, Y)
+        assert_allclose(reg.predict(X_NEW), Y.mean())
+
+    def test_answers_belong_to_the_user(self):
+        mean, _ = PNCRegressor(random_state=0).fit(X, Y).predict_interval(X_NEW)
+        mean += 1
 
     def test_unfitted_and_wrong_number_of_features(self):
         with pytest.raises(NotFittedError):
@@ -317,16 +338,19 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "error", "message"),
         [
-            ({"engine": "network"}, NotAvailableError, "engine='network' is not part of this version"),
-            ({"engine": "linearized"}, NotAvailableError, "engine='linearized' is not part of this version"),
             ({"engine": "gp"}, InvalidInputError, "engine='gp' is not known"),
             ({"network": "deep"}, InvalidInputError, "network='deep' is not known"),
-            ({"network": lambda: None}, NotAvailableError, "torch module"),
+            ({"network": lambda: None}, InvalidInputError, "engine='kernel' knows the kernels of MLP"),
+            ({"network": torch.nn.Linear(10, 1)}, InvalidInputError, "give a function that makes one"),
+            ({"standardize": "no"}, InvalidInputError, "standardize='no' must be True or False"),
+            ({"regularization": 0, "interval": "infinitesimal_jackknife"}, InvalidInputError, "leaves no residuals"),
             ({"network": MLP(input_scale=[1.0])}, InvalidInputError, "input_scale has 1 entries for 10 features"),
             ({"regularization": -1.0}, InvalidInputError, "regularization=-1.0 must be"),
             ({"regularization": "small"}, InvalidInputError, "regularization='small' must be"),
             ({"regularization": np.inf}, InvalidInputError, "regularization=inf"),
             ({"interval": "guess"}, InvalidInputError, "interval='guess' is not known"),
+            ({"interval": np.arange(3)}, InvalidInputError, "is not known; use 'auto'"),
+            ({"network": np.arange(3)}, InvalidInputError, "is not known; use 'auto'"),
             ({"interval": Batching(batches=121)}, InvalidInputError, "batches=121 is more than the n_samples=120 rows"),
             ({"interval": Sectioning(batches=500)}, InvalidInputError, "batches=500"),
             ({"device": "abacus"}, InvalidInputError, "device='abacus' is not known"),

@@ -44,6 +44,8 @@ def test_available_memory_is_the_smallest_of_machine_and_container(monkeypatch, 
 def test_without_proc_the_physical_pages_count(monkeypatch):
     monkeypatch.setattr(Path, "exists", lambda self: False)
     assert machine._machine_bytes() > 10**8
+    monkeypatch.delattr("os.sysconf")
+    assert machine._machine_bytes() > 10**15  # a system that does not tell: nothing is refused
 
 
 def test_a_gpu_is_asked_for_its_own_memory(monkeypatch):

@@ -54,3 +54,9 @@ def test_several_outputs_are_refused():
     reg = PNCRegressor(random_state=0).fit(X, np.column_stack([Y, Y]))
     with pytest.raises(InvalidInputError, match="2 outputs"):
         IntervalDisplay.from_estimator(reg, X)
+
+
+def test_lengths_must_agree():
+    for wrong in ({"y": Y[:-1]}, {"y": Y, "position": X[:-1, 0]}):
+        with pytest.raises(InvalidInputError, match="39 entries for 40 predictions"):
+            IntervalDisplay.from_estimator(REG, X, **wrong)

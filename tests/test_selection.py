@@ -36,9 +36,7 @@ def test_no_other_regularization_has_a_smaller_error():
 
 
 def test_noisier_labels_get_more_regularization():
-    chosen = [
-        choose_regularization(*map(torch.tensor, data(200, noise)), NETWORK, Streams(0)) for noise in (0.001, 0.1, 1.0)
-    ]
+    chosen = [choose_regularization(*map(torch.tensor, data(200, noise)), NETWORK, Streams(0)) for noise in (0.001, 0.1, 1.0)]
     assert chosen[0] < chosen[1] < chosen[2]
 
 

@@ -1,28 +1,36 @@
 """Confidence intervals for neural-network regression, with the luck of the seed taken out."""
 
-from unseed.engines import KernelEngine
-from unseed.estimators import PNCRegressor
+from unseed.engines import KernelEngine, LinearizedEngine, NetworkEngine
+from unseed.estimators import DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor, SingleNetworkRegressor
 from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning
 from unseed.networks import MLP, MonteCarloMean
-from unseed.results import Components, Prediction
-from unseed.solvers import Converged, GradientDescent, GradientFlow
+from unseed.results import Components, Diagnosis, Prediction
+from unseed.solvers import SGD, Converged, GaussNewton, GradientDescent, GradientFlow
 
 __version__ = "0.1.0"
 
 __all__ = [
     "MLP",
+    "SGD",
     "Batching",
     "CheapBootstrap",
     "Components",
     "Converged",
+    "DeepEnsembleRegressor",
+    "Diagnosis",
+    "GaussNewton",
     "GradientDescent",
     "GradientFlow",
     "HalfSampling",
     "InfinitesimalJackknife",
     "KernelEngine",
+    "LinearizedEngine",
+    "MCDropoutRegressor",
     "MonteCarloMean",
+    "NetworkEngine",
     "PNCRegressor",
     "Prediction",
     "Sectioning",
+    "SingleNetworkRegressor",
     "__version__",
 ]

@@ -37,7 +37,7 @@ def _options(
 def demo(
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     interval: Annotated[str, typer.Option(help="Interval method, such as cheap_bootstrap.")] = "auto",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the split and the resamples.")] = 0,
     out: Annotated[Path, typer.Option(help="File of the figure.")] = Path("unseed-demo.png"),
 ) -> None:
     """Intervals on a real data set: a table on screen and a figure."""
@@ -51,10 +51,13 @@ def demo(
     mpl.use("Agg")
     check_level(level)
     if not out.parent.is_dir():
-        raise InvalidInputError(
-            f"out={str(out)!r} lies in a folder that does not exist; make {str(out.parent)!r} first"
-        )
+        raise InvalidInputError(f"out={str(out)!r}: the folder {str(out.parent)!r} does not exist; make it first")
+    if out.suffix.lower() not in {".png", ".pdf", ".svg", ".jpg"} or out.is_dir():
+        raise InvalidInputError(f"out={str(out)!r} must be a file that ends in .png, .pdf, .svg or .jpg")
     result = demonstration.run(interval, seed)
     typer.echo(demonstration.describe(result, level))
-    demonstration.save_figure(result, level, out)
+    try:
+        demonstration.save_figure(result, level, out)
+    except OSError as error:
+        raise InvalidInputError(f"out={str(out)!r} could not be written: {error.strerror or error}") from error
     typer.echo(f"Figure: {out}. Everything took {time.perf_counter() - start:.1f} s.")

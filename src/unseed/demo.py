@@ -74,9 +74,7 @@ def describe(demonstration: Demonstration, level: float) -> str:
 _HEADER = "  patient  observed  predicted         interval   ± data   ± seed   mainly"
 
 
-def _row(
-    demonstration: Demonstration, i: int, low: FloatArray, high: FloatArray, data: FloatArray, seed: FloatArray
-) -> str:
+def _row(demonstration: Demonstration, i: int, low: FloatArray, high: FloatArray, data: FloatArray, seed: FloatArray) -> str:
     interval = f"[{low[i]:.0f}, {high[i]:.0f}]"
     mainly = "data" if data[i] > seed[i] else "seed"
     return (

@@ -13,16 +13,16 @@ def index_of(X: Any) -> Any:
     return None if callable(getattr(X, "index", None)) else getattr(X, "index", None)
 
 
-def names_of(y: Any) -> Sequence[str]:
+def names_of(y: Any) -> Sequence[Any]:
     """Names of the outputs: the columns of a frame, the name of a series, nothing for an array."""
     columns = getattr(y, "columns", None)
     if columns is not None:
-        return [str(column) for column in columns]
+        return list(columns)
     name = getattr(y, "name", None)
-    return [str(name)] if name is not None else []
+    return [name] if name is not None else []
 
 
-def to_pandas(values: FloatArray, index: Any, names: Sequence[str]) -> Any:
+def to_pandas(values: FloatArray, index: Any, names: Sequence[Any]) -> Any:
     """Series or data frame with the rows' index and the outputs' names."""
     try:
         import pandas as pd

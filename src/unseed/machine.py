@@ -1,6 +1,7 @@
 """What there is to compute on: the device, and the memory left on it before anything large is asked for."""
 
 import os
+import sys
 from pathlib import Path
 
 import torch
@@ -36,9 +37,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
     if resolved.type not in {"cpu", "cuda"}:
         raise InvalidInputError(f"device={device!r} has no float64 solves in unseed; use 'auto', 'cpu' or 'cuda'")
     if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
-        raise InvalidInputError(
-            f"device={device!r} is not on this machine ({torch.cuda.device_count()} GPUs seen); use 'auto'"
-        )
+        raise InvalidInputError(f"device={device!r} is not on this machine ({torch.cuda.device_count()} GPUs seen); use 'auto'")
     return resolved
 
 
@@ -66,7 +65,9 @@ def _machine_bytes() -> int:
         for line in meminfo.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return sys.maxsize  # not known on this system: nothing is refused
 
 
 def _container_bytes() -> list[int]:
@@ -74,9 +75,7 @@ def _container_bytes() -> list[int]:
     for limit_file, usage_file, cache_line in _CGROUPS:
         try:
             limit, usage = int(Path(limit_file).read_text()), int(Path(usage_file).read_text())
-            statistics = dict(
-                line.split() for line in Path(usage_file).with_name("memory.stat").read_text().splitlines()
-            )
+            statistics = dict(line.split() for line in Path(usage_file).with_name("memory.stat").read_text().splitlines())
         except (OSError, ValueError):  # no such hierarchy here, or the limit reads "max"
             continue
         free.append(limit - usage + int(statistics.get(cache_line, 0)))

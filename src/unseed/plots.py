@@ -89,12 +89,8 @@ class IntervalDisplay:
         """
         if prediction.mean.ndim != 1:
             raise InvalidInputError(f"the prediction has {prediction.mean.shape[1]} outputs; draw them one at a time")
-        display = cls(
-            prediction,
-            level,
-            None if position is None else np.asarray(position, dtype=float).ravel(),
-            None if y is None else np.asarray(y, dtype=float).ravel(),
-        )
+        n_points = len(prediction.mean)
+        display = cls(prediction, level, _column("position", position, n_points), _column("y", y, n_points))
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> IntervalDisplay:
@@ -135,3 +131,12 @@ class IntervalDisplay:
         ax.plot(at, self.prediction.mean[order], color=MEAN, label="prediction")
         if self.observed is not None:
             ax.plot(position, self.observed, "x", color=OBSERVED, ms=4, label="observed")
+
+
+def _column(name: str, values: npt.ArrayLike | None, n_points: int) -> FloatArray | None:
+    if values is None:
+        return None
+    column = np.asarray(values, dtype=float).ravel()
+    if len(column) != n_points:
+        raise InvalidInputError(f"{name} has {len(column)} entries for {n_points} predictions; give one for each")
+    return column

@@ -45,6 +45,12 @@ def two_sided_quantile(level: float, degrees_of_freedom: float) -> float:
     return float(stats.t.isf(upper_tail, degrees_of_freedom))
 
 
+def _frozen(values: FloatArray) -> FloatArray:
+    copy = np.array(values, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy
+
+
 @dataclass(frozen=True)
 class Estimate:
     """Centre and standard error at every point, as one interval method sees them.
@@ -108,11 +114,13 @@ class Prediction:
     degrees_of_freedom: float
     components: Components
     index: Any = field(default=None, repr=False)
-    output_names: Sequence[str] = field(default=(), repr=False)
+    output_names: Sequence[Any] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for array in (self.mean, self.standard_error, *vars(self.components).values()):
-            array.setflags(write=False)
+        for name in ("mean", "standard_error"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+        frozen = Components(*(_frozen(values) for values in vars(self.components).values()))
+        object.__setattr__(self, "components", frozen)
 
     def conf_int(self, level: float = 0.95) -> FloatArray:
         """Pointwise confidence interval for the function; the last axis holds lower and upper bound."""
@@ -149,13 +157,67 @@ class Prediction:
         if self.mean.ndim == 1:
             return pd.DataFrame(columns, index=index)
         names = self.output_names or [f"y{i}" for i in range(self.mean.shape[1])]
-        frames = [
-            pd.DataFrame({key: value[:, i] for key, value in columns.items()}, index=index) for i in range(len(names))
-        ]
-        return pd.concat(dict(zip(names, frames, strict=True)), axis=1)
+        frames = [pd.DataFrame({key: value[:, i] for key, value in columns.items()}, index=index) for i in range(len(names))]
+        return pd.concat(frames, axis=1, keys=list(names))
 
     def _half_width(self, level: float) -> FloatArray:
         return two_sided_quantile(level, self.degrees_of_freedom) * self.standard_error
 
     def _bounds(self, half_width: FloatArray) -> FloatArray:
         return np.stack([self.mean - half_width, self.mean + half_width], axis=-1)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the theory needs, how it stands here, and what to do about it.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+        The figure looked at.
+    limit : float
+        What it should stay below.
+    advice : str
+        One sentence, for when it does not.
+    """
+
+    name: str
+    value: float
+    limit: float
+    advice: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is below its limit (NaN is not)."""
+        return self.value < self.limit
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether the theory's ground is there; prints as a short table.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+
+    Examples
+    --------
+    >>> print(Diagnosis((Finding("condition number", 1e3, 1e12, "raise regularization"),)))
+    ok    condition number                                  1e+03  (should be below 1e+12)
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What does not hold."""
+        return tuple(finding for finding in self.findings if not finding.holds)
+
+    def __str__(self) -> str:
+        lines = []
+        for finding in self.findings:
+            mark = "ok   " if finding.holds else "CHECK"
+            line = f"{mark} {finding.name:45} {finding.value:9.2g}  (should be below {finding.limit:.2g})"
+            lines.append(line if finding.holds else f"{line}: {finding.advice}")
+        return "\n".join(lines)

@@ -79,14 +79,12 @@ def test_pickle_round_trip(method):
 
 
 def test_options_of_the_engine_pass_through(method):
-    assert_array_equal(
-        fitted(method, engine=KernelEngine()).predict(X_NEW), fitted(method, engine="kernel").predict(X_NEW)
-    )
+    assert_array_equal(fitted(method, engine=KernelEngine()).predict(X_NEW), fitted(method, engine="kernel").predict(X_NEW))
 
 
 def test_chunks_of_new_points_give_the_same_numbers(method, monkeypatch):
     whole = fitted(method).get_prediction(X_NEW)
-    monkeypatch.setattr("unseed.estimators._NUMBERS_AT_A_TIME", 2 * 61)
+    monkeypatch.setattr("unseed.estimators.base._NUMBERS_AT_A_TIME", 2 * 61)
     pieces = fitted(method).get_prediction(X_NEW)
     assert_allclose(pieces.conf_int(), whole.conf_int(), rtol=1e-10)
     assert_allclose(pieces.components.procedural, whole.components.procedural, rtol=1e-8)

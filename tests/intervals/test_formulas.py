@@ -34,9 +34,7 @@ def test_batching():
 
 
 def test_cheap_bootstrap():
-    assert_allclose(
-        numbers(CheapBootstrap(replications=2), GivenReplicates([1, 2, 4], [9, 9, 9])), (1.0, np.sqrt(5), 2)
-    )
+    assert_allclose(numbers(CheapBootstrap(replications=2), GivenReplicates([1, 2, 4], [9, 9, 9])), (1.0, np.sqrt(5), 2))
 
 
 def test_sectioning():
@@ -72,10 +70,10 @@ def test_infinitesimal_jackknife():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Batching(batches=1), r"Batching\(batches=1\): batches must be .* at least 2; one batch has no spread"),
-        (lambda: Sectioning(batches=1), r"Sectioning\(batches=1\)"),
-        (lambda: CheapBootstrap(replications=0), r"CheapBootstrap\(replications=0\): .* at least 1; no resample"),
-        (lambda: HalfSampling(replications=0), r"HalfSampling\(replications=0\)"),
+        (lambda: Batching(batches=1), r"batches=1 must be .* at least 2; one batch has no spread"),
+        (lambda: Sectioning(batches=1), r"batches=1 must be"),
+        (lambda: CheapBootstrap(replications=0), r"replications=0 must be .* at least 1; no resample"),
+        (lambda: HalfSampling(replications=0), r"replications=0 must be"),
         (lambda: CheapBootstrap(replications=2.5), r"replications=2.5"),
         (lambda: Batching(batches=True), r"batches=True"),
     ],

@@ -1,5 +1,8 @@
 """Population kernels against two-dimensional quadrature and against finite networks."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +12,7 @@ from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
 from unseed.errors import AccuracyWarning, InvalidInputError
 from unseed.kernels import nngp, ntk
-from unseed.networks import draw_parameters, forward
+from unseed.networks import MLPBatch
 
 BIASES = {
     "no bias": {},
@@ -84,16 +87,13 @@ def test_relu_angle_keeps_its_digits_through_layers(bias, gap):
 @pytest.mark.parametrize("depth", [1, 2])
 def test_finite_networks_average_to_the_kernels(activation, bias, depth):
     network, width, draws = MLP(depth=depth, activation=activation, **BIASES[bias]), 256, 300
-    X = torch.tensor(POINTS)
+    batch, X = MLPBatch(network, 3, 1, width), torch.tensor(POINTS)
     tangent, outputs = [], []
     for draw in range(draws):
-        parameters = draw_parameters(network, 3, 1, width, np.random.default_rng(draw), X.device)
-        leaves = [tensor.requires_grad_() for layer in parameters for tensor in layer]
-        values = forward(network, parameters, X)[:, 0]
-        outputs.append(values.detach())
-        rows = [torch.autograd.grad(value, leaves, retain_graph=True, allow_unused=True) for value in values]
-        J = torch.stack([torch.cat([g.flatten() for g in row if g is not None]) for row in rows])
+        theta = batch.draw(np.random.default_rng(draw))[None]
+        J = torch.autograd.functional.jacobian(lambda p: batch.outputs(p, X[None])[0, :, 0], theta)[:, 0]
         tangent.append(J @ J.T)
+        outputs.append(batch.outputs(theta, X[None])[0, :, 0])
     for samples, expected in (
         (torch.stack(tangent), ntk(POINTS, network=network)),
         (torch.stack(outputs)[:, :, None] * torch.stack(outputs)[:, None, :], nngp(POINTS, network=network)),
@@ -129,9 +129,11 @@ def test_different_numbers_of_terms_meet_in_one_block():
 
 
 def test_user_functions_and_their_own_names():
-    assert_allclose(
-        ntk(POINTS, network=MLP(activation=torch.tanh)), ntk(POINTS, network=MLP(activation="tanh")), rtol=1e-12
-    )
+    def hyperbolic(u):
+        return (torch.exp(u) - torch.exp(-u)) / (torch.exp(u) + torch.exp(-u))
+
+    expected = ntk(POINTS, network=MLP(activation="tanh"))
+    assert_allclose(ntk(POINTS, network=MLP(activation=hyperbolic)), expected, rtol=1e-12)
 
     def relu(u):  # named like a closed form, but another function
         return torch.sin(u)
@@ -139,12 +141,53 @@ def test_user_functions_and_their_own_names():
     assert_allclose(ntk(POINTS, network=MLP(activation=relu)), ntk(POINTS, network=MLP(activation="sin")), rtol=1e-12)
 
 
+@pytest.mark.parametrize("function", [torch.relu, torch.nn.functional.relu])
+def test_torch_functions_with_a_closed_form_get_it(function):
+    assert_array_equal(ntk(POINTS, network=MLP(activation=function)), ntk(POINTS, network=MLP(activation="relu")))
+
+
+@pytest.mark.parametrize("function", [torch.nn.functional.leaky_relu, torch.nn.functional.elu, torch.abs])
+def test_kinks_are_noticed_and_the_error_is_stated(function):
+    with pytest.warns(AccuracyWarning, match=r"kernel is accurate to \de-0\d only"):
+        ntk(POINTS, network=MLP(activation=function))
+
+
+@pytest.mark.parametrize(("activation", "scale"), [("tanh", 100.0), ("gelu", 200.0), ("softplus", 300.0), ("sin", 247.46)])
+def test_variances_beyond_the_grid_are_noticed(activation, scale):
+    with pytest.warns(AccuracyWarning, match="scale_inputs=True"):
+        ntk([[scale]], network=MLP(activation=activation))
+
+
+@pytest.mark.parametrize(("scale", "gap"), [(7.0, 1e-4), (10.0, 1e-4), (14.0, 1e-6)])
+def test_stated_accuracy_is_not_below_the_error(scale, gap):
+    X = scale * np.array([[1.0, 0.0], [1 - gap, np.sqrt(1 - (1 - gap) ** 2)]])
+    network = MLP(activation="tanh")
+    exact = pair_kernels(network, X[0], X[1])[1]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        error = abs(ntk(X, network=network)[0, 1] - exact) / exact
+    stated = max([float(re.search(r"accurate to (\S+) only", str(w.message))[1]) for w in caught], default=1e-12)
+    assert error <= 3 * stated
+
+
 def test_unresolved_kernel_says_how_accurate_it_is():
-    X = 40 * np.array([[1.0, 0.0], [1.0, 1e-6]])
-    with pytest.warns(
-        AccuracyWarning, match=r"tanh kernel of nearly parallel points is accurate to .* scale_inputs=True"
-    ):
+    X = 14 * np.array([[1.0, 0.0], [1.0, 1e-6]])
+    with pytest.warns(AccuracyWarning, match=r"nearly parallel points is accurate to .* scale_inputs=True"):
         ntk(X, network=MLP(activation="tanh"))
+
+
+def test_overflow_is_refused_not_returned():
+    with pytest.raises(InvalidInputError, match="too large for float64 kernels"):
+        ntk([[1e200, 1.0], [1.0, 1.0]], network=MLP())
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf"])
+def test_closed_forms_hold_at_every_scale(activation):
+    x = np.array([[0.3, -1.0, 0.7]])
+    for scale in (1e-8, 1.0, 1e4, 1e8):
+        network = MLP(activation=activation)
+        assert_allclose(ntk(scale * x, network=network), ntk(scale * x, scale * x.copy(), network=network), rtol=1e-14)
+        assert_allclose(nngp(scale * x, network=network), nngp(scale * x, scale * x.copy(), network=network), rtol=1e-14)
 
 
 def test_blocks_and_tails_agree_with_one_block():

@@ -34,7 +34,7 @@ def gaussian_moment(activation, q, r, covariance, *, derivative):
     if activation == "relu":
         return _relu_moment(q, r, covariance, derivative=derivative)
     function = FUNCTIONS[activation][int(derivative)]
-    step = 0.05 if max(q, r) < 5 else 0.02  # spectral accuracy for the analytic functions used here
+    step = 0.05 if max(q, r) < 5 else 0.02 if max(q, r) < 40 else 0.008
     z = step * np.arange(-round(9.5 / step), round(9.5 / step) + 1)
     weights = stats.norm.pdf(z) * step
     slope = covariance / math.sqrt(q) if q > 0 else 0.0

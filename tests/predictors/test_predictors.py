@@ -3,54 +3,96 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from unseed import MLP, Converged, GradientFlow, KernelEngine, resampling
+from unseed import MLP, Converged, GradientFlow, KernelEngine, LinearizedEngine, resampling
 from unseed.engines import Task
+from unseed.errors import NotAvailableError
 from unseed.kernels import ntk
-from unseed.predictors import draw_networks, fit_pnc
+from unseed.networks import ZeroMean
+from unseed.predictors import EnsembleReplicates, PNCReplicates, with_members
+from unseed.random import Streams
+from unseed.scaling import Scaling
 
 RNG = np.random.default_rng(0)
 X, X_NEW, Y = RNG.normal(size=(15, 2)), RNG.normal(size=(4, 2)), RNG.normal(size=(15, 1))
 NETWORK = MLP(bias_scale=1.0)
+CPU = torch.device("cpu")
+PLAIN = Scaling.fit(X, Y, active=False)
 
 
-def given_mean(points, n_outputs):
-    return torch.sin(points[:, :1]).repeat(1, n_outputs)
+def mean(X, inputs):
+    return torch.sin(inputs[:, :1])
+
+
+def pnc(engine, initial_mean, scaling=PLAIN):
+    inputs, labels = torch.tensor(scaling.to_network(X)), torch.tensor(scaling.to_labels(Y))
+    task = Task(inputs, torch.stack([labels, initial_mean(X, inputs)], 1), NETWORK, 0.01)
+    plan = resampling.full(15)
+    return PNCReplicates(engine.fit(task, plan), plan, scaling, CPU, initial_mean)
 
 
 @pytest.mark.parametrize("training", [Converged(), GradientFlow(time=30.0)], ids=str)
 def test_pnc_is_base_minus_auxiliary_plus_mean_whatever_the_start(training):
     engine = KernelEngine(training=training)
-    task = Task(torch.tensor(X), torch.tensor(Y), NETWORK, 0.01)
-    pnc = fit_pnc(engine, task, resampling.full(15), given_mean).predict(X_NEW)[0]
 
     # Algorithm 1 by hand, from an arbitrary initial function s: train on y and on s̄ from the same start.
     def s(points):
         return np.cos(3 * points[:, :1]) + points[:, 1:]
 
     def trained(labels):
-        shifted = Task(torch.tensor(X), torch.tensor(labels - s(X)), NETWORK, 0.01)
-        return s(X_NEW) + engine.fit(shifted, resampling.full(15)).predict(torch.tensor(X_NEW))[0].numpy()
+        task = Task(torch.tensor(X), torch.tensor(labels - s(X))[:, None], NETWORK, 0.01)
+        return s(X_NEW) + engine.fit(task, resampling.full(15)).predict(torch.tensor(X_NEW))[0, :, 0].numpy()
 
     base, auxiliary = trained(Y), trained(np.sin(X[:, :1]))
-    assert_allclose(pnc, base - (auxiliary - np.sin(X_NEW[:, :1])), rtol=1e-10, atol=1e-12)
+    expected = base - (auxiliary - np.sin(X_NEW[:, :1]))
+    assert_allclose(pnc(engine, mean).predict(X_NEW)[0], expected, rtol=1e-10, atol=1e-12)
 
 
 def test_pnc_with_zero_mean_is_kernel_ridge_regression():
-    task = Task(torch.tensor(X), torch.tensor(Y), NETWORK, 0.01)
-    pnc = fit_pnc(KernelEngine(), task, resampling.full(15), lambda points, k: points.new_zeros(len(points), k))
     K = ntk(X, network=NETWORK)
     expected = ntk(X_NEW, X, network=NETWORK) @ np.linalg.solve(K + 0.15 * np.eye(15), Y)
-    assert_allclose(pnc.predict(X_NEW)[0], expected, rtol=1e-10)
+    assert_allclose(pnc(KernelEngine(), ZeroMean(1)).predict(X_NEW)[0], expected, rtol=1e-10)
 
 
-def test_drawn_networks_have_the_covariance_and_ensembles_a_share_of_it():
-    covariance = np.array([[2.0, 0.9], [0.9, 1.0]])
-    mean = np.array([[1.0, 10.0], [2.0, 20.0]])
-    n = 40_000
+def test_units_are_put_back():
+    scaling = Scaling.fit(X, Y, active=True)
+    replicates = pnc(KernelEngine(), ZeroMean(1), scaling)
+    inputs = torch.tensor(scaling.to_network(X_NEW))
+    raw = replicates.trained.predict(inputs)[0, :, 0].numpy()
+    assert_allclose(replicates.predict(X_NEW)[0], raw * scaling.y_scale + scaling.y_mean, rtol=1e-12)
+    variance = replicates.trained.procedural_variance(inputs).numpy()[:, None] * scaling.y_scale**2
+    assert_allclose(replicates.procedural_variance(X_NEW), variance, rtol=1e-12)
+
+
+def test_drawn_networks_have_the_procedural_covariance_and_ensembles_a_share_of_it():
+    replicates, n = pnc(KernelEngine(), ZeroMean(1)), 40_000
+    covariance = replicates.trained.procedural_covariance(torch.tensor(X_NEW)).numpy()
     for members in (1, 5):
-        draws = draw_networks(mean, covariance, n, members, np.random.default_rng(0))
-        assert draws.shape == (n, 2, 2)
-        assert (np.abs(draws.mean(axis=0) - mean) < 4 * np.sqrt(2.0 / members / n)).all()
-        for output in range(2):  # a sample covariance has a standard error below √(2/n) of the variances
-            assert_allclose(np.cov(draws[:, :, output].T) * members, covariance, atol=4 * 2 * np.sqrt(2 / n))
-        assert abs(np.corrcoef(draws[:, 0, 0], draws[:, 0, 1])[0, 1]) < 4 / np.sqrt(n)
+        draws = replicates.draw_networks(X_NEW, n, members, np.random.default_rng(0))
+        assert draws.shape == (n, 4, 1)
+        deviation = np.sqrt(np.diag(covariance) / members / n)
+        assert (np.abs(draws.mean(axis=0) - replicates.predict(X_NEW)[0])[:, 0] < 4 * deviation).all()
+        scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))  # standard error of a covariance: √(2/n) of it
+        assert (np.abs(np.cov(draws[:, :, 0].T) * members - covariance) < 4 * np.sqrt(2 / n) * scale).all()
+
+
+def test_other_engines_have_no_exact_draws_but_a_rough_procedural_variance():
+    replicates = pnc(LinearizedEngine(width=256), ZeroMean(1))
+    with pytest.raises(NotAvailableError, match="DeepEnsembleRegressor"):
+        replicates.draw_networks(X_NEW, 1, 1, np.random.default_rng(0))
+    auxiliary = replicates.trained.predict(torch.tensor(X_NEW))[:, :, 1].numpy()
+    assert_allclose(replicates.procedural_variance(X_NEW), (auxiliary**2).mean(axis=0), rtol=1e-12)
+
+
+def test_ensembles_average_their_members():
+    plan = resampling.full_and(resampling.half_samples(15, 2, Streams(0)))
+    repeated = with_members(plan, 3)
+    assert repeated.counts.shape == (9, 15)
+    assert repeated.reference == (0, 1, 2)
+    task = Task(torch.tensor(X), torch.tensor(Y)[:, None], NETWORK, 0.01)
+    trained = LinearizedEngine(width=64).fit(task, repeated)
+    ensemble = EnsembleReplicates(trained, plan, PLAIN, CPU, 3)
+    networks = trained.predict(torch.tensor(X_NEW))[:, :, 0].numpy()
+    assert_allclose(ensemble.predict(X_NEW)[1], networks[3:6].mean(axis=0), rtol=1e-12)
+    expected = networks.reshape(3, 3, 4, 1).var(axis=1, ddof=1).mean(axis=0) / 3
+    assert_allclose(ensemble.procedural_variance(X_NEW), expected, rtol=1e-12)
+    assert_allclose(EnsembleReplicates(trained, repeated, PLAIN, CPU, 1).procedural_variance(X_NEW), 0.0)

@@ -30,16 +30,14 @@ def test_counts_are_repeated_rows(regularization):
 
 def test_residual_is_labels_minus_fit():
     factor = factorise(K, np.ones(12), 0.01)
-    assert_allclose(factor.residual(torch.tensor(Y)), Y - K @ factor.solve(torch.tensor(Y)).numpy(), atol=1e-13)
+    assert_allclose(factor.residual(torch.tensor(Y)), Y - K @ factor.solve(torch.tensor(Y)).numpy(), rtol=0, atol=1e-13)
 
 
 def test_noise_moments_are_those_of_the_smoother():
     factor = factorise(K, np.ones(12), 0.01)
     left_over = np.eye(12) - K @ np.linalg.inv(K + 0.12 * np.eye(12))
     squares, trace = factor.noise_moments(torch.tensor(Y))
-    assert_allclose(
-        squares.numpy() / trace, ((left_over @ Y) ** 2).sum(0) / np.trace(left_over.T @ left_over), rtol=1e-10
-    )
+    assert_allclose(squares.numpy() / trace, ((left_over @ Y) ** 2).sum(0) / np.trace(left_over.T @ left_over), rtol=1e-10)
 
 
 def test_singular_kernel_gets_a_little_jitter_and_a_warning():
@@ -49,11 +47,23 @@ def test_singular_kernel_gets_a_little_jitter_and_a_warning():
     assert torch.isfinite(factor.solve(torch.ones(3, 1, dtype=torch.float64))).all()
 
 
+def test_jitter_costs_no_more_than_it_must():
+    # Two rows twice, with labels that disagree: the answer of a vanishing ridge is the fit to their means.
+    kernel, labels = np.kron(K[:2, :2], np.ones((2, 2))), np.array([1.0, 3.0, 0.0, 1.0])
+    with pytest.warns(ConditioningWarning):
+        dual = factorise(kernel, np.ones(4), 0.0).solve(torch.tensor(labels[:, None])).numpy()
+    assert_allclose(kernel @ dual[:, 0], [2.0, 2.0, 0.5, 0.5], rtol=1e-3)
+
+
+def test_a_solve_with_few_digits_left_says_so():
+    kernel = np.kron(K, np.ones((2, 2)))
+    with pytest.warns(ConditioningWarning, match=r"condition number of about \de\+1\d at regularization=1e-15: expect \d"):
+        factorise(kernel, np.ones(24), 1e-15)
+
+
 def test_hopeless_kernel_names_regularization_condition_and_remedy():
     indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
-    with pytest.raises(
-        SingularKernelError, match=r"regularization=1e-08 \(condition number about .*raise regularization"
-    ):
+    with pytest.raises(SingularKernelError, match=r"regularization=1e-08 \(condition number about .*raise regularization"):
         factorise(indefinite, np.ones(2), 1e-8)
 
 

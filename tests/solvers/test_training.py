@@ -24,9 +24,7 @@ def prediction(training, regularization, counts=COUNTS):
 @pytest.mark.parametrize("time", [0.01, 0.3, 5.0])
 def test_gradient_flow_is_the_integrated_flow(time, regularization):
     theta = flow_of_linear_model(J, Y, COUNTS, regularization, time, rate=0.7)
-    assert_allclose(
-        prediction(GradientFlow(time=time, rate=0.7), regularization), J_NEW @ theta, rtol=1e-10, atol=1e-11
-    )
+    assert_allclose(prediction(GradientFlow(time=time, rate=0.7), regularization), J_NEW @ theta, rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("regularization", [0.0, 1e-3, 0.5])
@@ -65,6 +63,20 @@ def test_a_diverging_rate_is_refused_with_the_largest_that_works():
         prediction(GradientDescent(steps=5, rate=10.0), 0.01)
 
 
+def test_auto_rate_is_half_the_inverse_of_the_largest_curvature():
+    largest = np.linalg.eigvalsh(np.sqrt(COUNTS)[:, None] * (J @ J.T) * np.sqrt(COUNTS)).max() / COUNTS.sum() + 0.01
+    auto, given = (
+        prediction(GradientDescent(steps=7), 0.01),
+        prediction(GradientDescent(steps=7, rate=0.5 / largest), 0.01),
+    )
+    assert_allclose(auto, given, rtol=1e-10)
+
+
+def test_numpy_numbers_are_numbers():
+    assert GradientDescent(steps=np.int64(5), rate=np.float32(0.1)).steps == 5
+    assert GradientFlow(time=np.float64(5)).time == 5
+
+
 def test_overflowing_kernel_is_refused():
     with pytest.raises(SingularKernelError, match="overflows"):
         SpectralFilter.factorise(torch.full((2, 2), torch.inf), torch.ones(2), 0.1, GradientFlow(time=1.0))
@@ -79,8 +91,9 @@ def test_overflowing_kernel_is_refused():
         lambda: GradientDescent(steps=-1, rate=0.1),
         lambda: GradientDescent(steps=1.5, rate=0.1),
         lambda: GradientDescent(steps=1, rate=True),
+        lambda: GradientDescent(steps=1, tolerance=2.0),
     ],
 )
 def test_impossible_trainings_are_refused_at_birth(build):
-    with pytest.raises(InvalidInputError, match="must be a"):
+    with pytest.raises(InvalidInputError, match=r"must be a"):
         build()

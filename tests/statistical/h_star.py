@@ -16,9 +16,7 @@ def regression_function(X):
 
 
 def estimator(interval, seed=0):
-    return PNCRegressor(
-        interval=interval, network=NETWORK, regularization=REGULARIZATION, standardize=False, random_state=seed
-    )
+    return PNCRegressor(interval=interval, network=NETWORK, regularization=REGULARIZATION, standardize=False, random_state=seed)
 
 
 @cache

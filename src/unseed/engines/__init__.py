@@ -1,6 +1,23 @@
 """Engines train networks on resample plans."""
 
-from unseed.engines.base import Engine, Task, Trained
+from unseed.engines.base import Convergence, Engine, KnowsOtherSeeds, Network, Task, Trained
 from unseed.engines.kernel import KernelEngine, KernelReplicates
+from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
+from unseed.engines.network import NetworkEngine, NetworkReplicates
+from unseed.engines.starts import make_batch
 
-__all__ = ["Engine", "KernelEngine", "KernelReplicates", "Task", "Trained"]
+__all__ = [
+    "Convergence",
+    "Engine",
+    "KernelEngine",
+    "KernelReplicates",
+    "KnowsOtherSeeds",
+    "LinearizedEngine",
+    "LinearizedReplicates",
+    "Network",
+    "NetworkEngine",
+    "NetworkReplicates",
+    "Task",
+    "Trained",
+    "make_batch",
+]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from unseed.networks import MLP
+from unseed.progress import Progress
+from unseed.random import Streams
 from unseed.resampling import Plan
+
+Network = MLP | Callable[[], torch.nn.Module]
 
 
 @dataclass(frozen=True)
@@ -17,30 +25,75 @@ class Task:
 
     Attributes
     ----------
-    X : Tensor of shape (n_rows, n_features), float64
-    labels : Tensor of shape (n_rows, n_columns), float64
-        Several label columns are trained in one solve.
-    network : MLP
+    X : Tensor of shape (n_rows, ...), float64
+    labels : Tensor of shape (n_rows, n_groups, n_outputs), float64
+        One network is trained per group, all groups of a replicate from the same start: y and s̄ for PNC.
+    network : MLP or function that makes a torch module
     regularization : float
         λ_n of the paper's loss.
+    streams : Streams
+        Where random starts come from.
+    progress : Progress
     """
 
     X: Tensor
     labels: Tensor
-    network: MLP
+    network: Network
     regularization: float
+    streams: Streams = field(default_factory=lambda: Streams(0))
+    progress: Progress = field(default_factory=Progress)
+
+    @property
+    def contrast(self) -> Tensor:
+        """Labels of the first group minus those of the second, where there is one. Shape (n_rows, n_outputs)."""
+        return self.labels[:, 0] - self.labels[:, 1] if self.labels.shape[1] > 1 else self.labels[:, 0]
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How training went, network by network.
+
+    Attributes
+    ----------
+    relative_gradient, loss : array of shape (n_replicates, n_groups)
+    converged : array of shape (n_replicates, n_groups), bool
+    steps : int
+        Of the network that took longest.
+    wanted : bool
+        Whether the trainer had a tolerance to reach; a fixed number of steps has none.
+    """
+
+    relative_gradient: npt.NDArray[np.float64]
+    loss: npt.NDArray[np.float64]
+    converged: npt.NDArray[np.bool_]
+    steps: int
+    wanted: bool
 
 
 class Trained(Protocol):
-    """Networks trained on every replicate of a plan, started at the function zero."""
+    """Networks trained on every replicate of a plan."""
 
     def predict(self, X: Tensor) -> Tensor:
-        """Prediction of every replicate for every label column. Shape (n_replicates, n_points, n_columns)."""
+        """Predictions of every network. Shape (n_replicates, n_points, n_groups, n_outputs)."""
         ...
 
     def influence(self, X: Tensor) -> Tensor:
-        """Influence of every row on the full-data prediction. Shape (n_rows, n_points, n_columns)."""
+        """Influence of every row on the full-data difference of the groups. Shape (n_rows, n_points, n_outputs)."""
         ...
+
+    def noise_variance(self) -> Tensor:
+        """Variance of the labels around the function. Shape (n_outputs,)."""
+        ...
+
+    @property
+    def numbers_per_point(self) -> int:
+        """Numbers held for each new point while it is predicted: callers split their points by it."""
+        ...
+
+
+@runtime_checkable
+class KnowsOtherSeeds(Protocol):
+    """Trained networks whose law over seeds is known in closed form."""
 
     def procedural_covariance(self, X: Tensor) -> Tensor:
         """Covariance over seeds of a single network's predictions. Shape (n_points, n_points)."""
@@ -48,10 +101,6 @@ class Trained(Protocol):
 
     def procedural_variance(self, X: Tensor) -> Tensor:
         """Diagonal of `procedural_covariance`. Shape (n_points,)."""
-        ...
-
-    def noise_variance(self) -> Tensor:
-        """Variance of the labels around the function. Shape (n_columns,)."""
         ...
 
 
@@ -66,3 +115,20 @@ class Engine(Protocol):
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None) -> Trained:
         """Train on every replicate of the plan."""
         ...
+
+
+def influence_values(residual: Tensor, weights: Tensor) -> Tensor:
+    """IF_i(x) = n r_i c_i(x) − Σ_j r_j c_j(x): the paper's theorem on the jackknife with every 1/λ cancelled.
+
+    Parameters
+    ----------
+    residual : Tensor of shape (n_rows, n_outputs)
+    weights : Tensor of shape (n_rows, n_outputs, n_points, n_outputs)
+        c(x): how far each label moves each prediction.
+
+    Returns
+    -------
+    Tensor of shape (n_rows, n_points, n_outputs)
+    """
+    effect = torch.einsum("ij,ijmk->imk", residual, weights)
+    return len(residual) * effect - effect.sum(0)

@@ -8,10 +8,11 @@ import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unseed.engines.base import Task
+from unseed.engines.base import Task, influence_values
 from unseed.engines.forecast import check_memory, shares_one_gram
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel, Profile
+from unseed.networks import MLP
 from unseed.resampling import Plan
 from unseed.solvers import Converged, SpectralFilter, Training, WeightedRidge
 from unseed.solvers.training import GradientDescent, GradientFlow
@@ -52,7 +53,9 @@ class KernelEngine:
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
-        check_memory(plan, task.X.device, n_jobs)
+        if not isinstance(task.network, MLP):
+            raise InvalidInputError("engine='kernel' knows the kernels of MLP(...) only; use engine='network' for a module")
+        check_memory(plan, task.X.device, n_jobs, copies=1 if isinstance(self.training, Converged) else 4)
         kernel = PopulationKernel(task.network)
         points = kernel.profile(task.X)
         shared = kernel.ntk_gram(points) if shares_one_gram(plan) else None
@@ -72,19 +75,17 @@ class KernelEngine:
                 matrix = shared[rows][:, rows]
             factor = self._factorise(matrix, counts, task.regularization)
             dual = task.labels.new_zeros(task.labels.shape)
-            dual[rows] = factor.solve(task.labels[rows])
+            dual[rows] = factor.solve(task.labels[rows].flatten(1)).reshape(len(rows), *task.labels.shape[1:])
             return dual, factor if replicate in plan.reference else None
 
         others = [r for r in range(len(replicates)) if r not in plan.reference]
-        solutions = dict(
-            zip(others, Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(r) for r in others), strict=True)
-        )
+        solutions = dict(zip(others, Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(r) for r in others), strict=True))
         references = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(r) for r in plan.reference)
         solutions |= dict(zip(plan.reference, references, strict=True))
         return KernelReplicates(
             kernel=kernel,
             points=points,
-            labels=task.labels,
+            contrast=task.contrast,
             dual=torch.stack([solutions[r][0] for r in range(len(replicates))]),
             references=[(replicates[r][0], factor) for r in plan.reference if (factor := solutions[r][1]) is not None],
         )
@@ -101,27 +102,25 @@ class KernelReplicates:
 
     kernel: PopulationKernel
     points: Profile
-    labels: Tensor  # (n_rows, n_columns)
-    dual: Tensor  # (n_replicates, n_rows, n_columns)
+    contrast: Tensor  # (n_rows, n_outputs)
+    dual: Tensor  # (n_replicates, n_rows, n_groups, n_outputs)
     references: list[tuple[Tensor, Factor]]
 
     def predict(self, X: Tensor) -> Tensor:
         """One cross-kernel and one product serve all replicates."""
         cross = self.kernel.ntk_cross(self.kernel.profile(X), self.points)
-        n_replicates, n_rows, n_columns = self.dual.shape
-        flat = cross @ self.dual.permute(1, 0, 2).reshape(n_rows, n_replicates * n_columns)
-        return flat.reshape(len(X), n_replicates, n_columns).permute(1, 0, 2)
+        n_replicates, n_rows, *columns = self.dual.shape
+        flat = cross @ self.dual.transpose(0, 1).reshape(n_rows, -1)
+        return flat.reshape(len(X), n_replicates, *columns).transpose(0, 1)
 
     def influence(self, X: Tensor) -> Tensor:
-        """IF_i(x) = n r_i c_i(x) − Σ_j r_j c_j(x): the paper's theorem on the jackknife with every 1/λ cancelled."""
+        """Influence values from the one full-data factor; outputs do not mix at infinite width."""
         (rows, factor), *batches = self.references
         if batches or not isinstance(factor, WeightedRidge):
             raise InvalidInputError("influence values need a network trained to convergence on all rows")
-        weights = factor.solve(
-            self.kernel.ntk_cross(self.points[rows], self.kernel.profile(X))
-        )  # c: (n_rows, n_points)
-        effect = factor.residual(self.labels[rows])[:, None, :] * weights[:, :, None]
-        return len(rows) * effect - effect.sum(0)
+        weights = factor.solve(self.kernel.ntk_cross(self.points[rows], self.kernel.profile(X)))  # c: (n_rows, n_points)
+        columns = factor.residual(self.contrast[rows]).unbind(1)
+        return torch.cat([influence_values(r[:, None], weights[:, None, :, None]) for r in columns], dim=2)
 
     def procedural_covariance(self, X: Tensor) -> Tensor:
         """Covariance of s(x) − c(x)ᵀ s(X), s the untrained network; mean over batches where the plan has batches."""
@@ -141,9 +140,15 @@ class KernelReplicates:
 
     def noise_variance(self) -> Tensor:
         """Residual sum of squares over its trace, pooled over the reference replicates."""
-        moments = [factor.noise_moments(self.labels[rows]) for rows, factor in self.references]
+        moments = [factor.noise_moments(self.contrast[rows]) for rows, factor in self.references]
         squares = torch.stack([sum_of_squares for sum_of_squares, _ in moments]).sum(0)
         return squares / max(sum(trace for _, trace in moments), torch.finfo(squares.dtype).tiny)
+
+    @property
+    def numbers_per_point(self) -> int:
+        """A row of the cross-kernel, the point's own features, or the predictions: whichever is longest."""
+        features = max((layer.features[0].numel() for layer in self.points.layers), default=1)
+        return max(len(self.points), features, self.dual.numel() // len(self.points))
 
     def _conditional(self, prior: Tensor, at: Profile, rows: Tensor, factor: Factor) -> Tensor:
         points, weights = self._smoother(at, rows, factor)

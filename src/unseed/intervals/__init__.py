@@ -39,12 +39,11 @@ def resolve_interval(interval: str | IntervalMethod, n_rows: int) -> IntervalMet
         raise InvalidInputError(
             f"n_samples={n_rows}: an interval needs at least two rows, because one sample has no spread to measure"
         )
-    if interval == "auto":
-        return Sectioning(batches=min(4, n_rows))
-    if isinstance(interval, str) and interval in METHODS:
-        return METHODS[interval]()
-    if isinstance(interval, (Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning)):
+    if isinstance(interval, str):
+        if interval == "auto":
+            return Sectioning(batches=min(4, n_rows))
+        if interval in METHODS:
+            return METHODS[interval]()
+    elif isinstance(interval, IntervalMethod) and not isinstance(interval, type):
         return interval
-    raise InvalidInputError(
-        f"interval={interval!r} is not known; use 'auto', {', '.join(map(repr, METHODS))}, or an object"
-    )
+    raise InvalidInputError(f"interval={interval!r} is not known; use 'auto', {', '.join(map(repr, METHODS))}, or an object")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
-import numpy as np
-
-from unseed.errors import InvalidInputError
 from unseed.random import Streams
 from unseed.resampling import Plan
 from unseed.results import Estimate, FloatArray
@@ -29,6 +26,7 @@ class Replicates(Protocol):
         ...
 
 
+@runtime_checkable
 class IntervalMethod(Protocol):
     """A plan of resamples, and a formula from their predictions to centre, standard error and degrees of freedom."""
 
@@ -41,11 +39,3 @@ class IntervalMethod(Protocol):
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Centre and standard error at the rows of X."""
         ...
-
-
-def check_count(owner: str, name: str, value: object, smallest: int, reason: str) -> None:
-    """Refuse a number of batches or replications that is not a whole number or too small, with the reason."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < smallest:
-        raise InvalidInputError(
-            f"{owner}({name}={value!r}): {name} must be a whole number of at least {smallest}; {reason}"
-        )

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from unseed import resampling
-from unseed.intervals.base import Replicates, check_count
+from unseed.checks import check_whole_number
+from unseed.intervals.base import Replicates
 from unseed.random import Streams
 from unseed.resampling import Plan
 from unseed.results import Estimate, FloatArray
@@ -37,7 +38,7 @@ class HalfSampling:
     uses_influence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_count("HalfSampling", "replications", self.replications, 1, "no resample, no spread")
+        check_whole_number("replications", self.replications, at_least=1, reason="no resample, no spread")
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then random halves."""

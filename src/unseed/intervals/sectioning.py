@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from unseed import resampling
-from unseed.intervals.base import Replicates, check_count
+from unseed.checks import check_whole_number
+from unseed.intervals.base import Replicates
 from unseed.random import Streams
 from unseed.resampling import Plan
 from unseed.results import Estimate, FloatArray
@@ -37,7 +38,7 @@ class Sectioning:
     uses_influence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_count("Sectioning", "batches", self.batches, 2, "one batch has no spread to measure")
+        check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then disjoint batches of equal size, to within one row."""

@@ -17,11 +17,12 @@ class Points(NamedTuple):
 
     variance: Tensor  # (n,)
     power: Tensor  # (n,) c_σ E[σ(u)²]
+    slope: Tensor  # (n,) c_σ E[σ'(u)²]
     features: Tensor  # (n, ...)
 
     def at(self, rows: slice | Tensor) -> Points:
         """The same for some of the points."""
-        return Points(self.variance[rows], self.power[rows], self.features[rows])
+        return Points(*(values[rows] for values in self))
 
 
 class Moments(NamedTuple):
@@ -86,7 +87,7 @@ class ErfDual:
 
     def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
         """The pair formulas at angle zero."""
-        value = 2 / math.pi * torch.asin(2 * variance / (1 + 2 * variance))
+        value = 2 / math.pi * torch.atan2(2 * variance, (1 + 4 * variance).sqrt())  # asin(2q / (1 + 2q))
         return self.normalisation * value, self.normalisation * 4 / math.pi * (1 + 4 * variance).rsqrt()
 
     def features(self, variance: Tensor) -> Tensor:

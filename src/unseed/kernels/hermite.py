@@ -5,7 +5,9 @@ E[σ(u)σ(v)] = Σ_k a_k(q) a_k(q') cosᵏθ: one-dimensional integrals per poin
 two-dimensional integral per pair. The sum of the squared coefficients left out bounds the error, so the number of
 terms follows from the accuracy wanted and from how nearly parallel the points of a block are.
 
-Accuracy: 1e-13 of √(power · power'), or an `AccuracyWarning` that says what was reached.
+Accuracy: `ACCURACY` of √(power · power'), or an `AccuracyWarning` that says what was reached. Two things can spoil it:
+the one-dimensional integrals (kinks, or arguments so large that the grid is too coarse), seen by a second grid half a
+step aside; and a series cut at `MAX_TERMS`, seen by the energy it leaves out.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from unseed.errors import AccuracyWarning
 from unseed.kernels.duals import Moments, Points, relative_gap
 from unseed.kernels.geometry import Angles
 from unseed.networks import Activation
-from unseed.networks.quadrature import NODES, WEIGHTS, gaussian_mean
+from unseed.networks.quadrature import NODES, SHIFTED_NODES, WEIGHTS, gaussian_mean, shifted_gaussian_mean
 
 MIN_TERMS, MAX_TERMS = 64, 4096
 TOLERANCE = 1e-15  # of the energy left out, relative to the whole
-WARN_ABOVE = 1e-12
+ACCURACY = 1e-12
 _POINTS_AT_A_TIME = 256
 
 
@@ -55,11 +57,16 @@ class HermiteDual:
 
     def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
         """One-dimensional integrals, no expansion."""
-        both = [
-            torch.stack([gaussian_mean(values.square()) for values in self._at_nodes(chunk)])
-            for chunk in torch.split(variance, _POINTS_AT_A_TIME)
-        ]
-        value, derivative = self.activation.normalisation * torch.cat(both, dim=1)
+        chunks = torch.split(variance, _POINTS_AT_A_TIME)
+        first, second = (
+            torch.cat([torch.stack([mean(v.square()) for v in self._values(chunk, nodes)]) for chunk in chunks], dim=1)
+            for nodes, mean in ((NODES, gaussian_mean), (SHIFTED_NODES, shifted_gaussian_mean))
+        )
+        moments = (first + second) / 2
+        error = float(((first - second).abs() / moments.clamp_min(1e-300)).max()) if len(variance) else 0.0
+        if error > ACCURACY:
+            _warn(f"the {self.activation} kernel", error, variance, "; a smooth activation does too")
+        value, derivative = self.activation.normalisation * moments
         return value, derivative
 
     def features(self, variance: Tensor) -> Tensor:
@@ -93,32 +100,38 @@ class HermiteDual:
         start = 3 * coefficients.shape[-1] // 4
         return all(float(_energy_beyond(part)[start]) < TOLERANCE for part in coefficients.unbind(1))
 
-    def _at_nodes(self, variance: Tensor) -> tuple[Tensor, Tensor]:
-        arguments = variance.sqrt()[:, None] * NODES.to(variance.device)
+    def _values(self, variance: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        arguments = variance.sqrt()[:, None] * nodes.to(variance.device)
         return self.activation.function(arguments), self.activation.derivative(arguments)
 
     def _coefficients(self, variance: Tensor, n_terms: int) -> Tensor:
         table = _weighted_polynomials(n_terms).to(variance.device)
         chunks = [
-            torch.stack([values @ table for values in self._at_nodes(chunk)], dim=1)
+            torch.stack([values @ table for values in self._values(chunk, NODES)], dim=1)
             for chunk in torch.split(variance, _POINTS_AT_A_TIME)
         ]
         return math.sqrt(self.activation.normalisation) * torch.cat(chunks)
 
     def _warn_if_truncated(self, left: Points, right: Points, reach: float) -> None:
-        missing = [
-            float((1 - side.features[:, 0].square().sum(-1) / side.power.clamp_min(1e-300)).clamp_min(0).max())
-            for side in (left, right)
-        ]
-        error = math.sqrt(missing[0] * missing[1]) * reach**MAX_TERMS
-        if error > WARN_ABOVE:
-            warnings.warn(
-                f"the {self.activation} kernel of nearly parallel points is accurate to {error:.0e} only, because the "
-                f"pre-activations have a variance of {float(left.variance.max()):.3g}; "
-                "scale_inputs=True or a smaller weight_std makes it exact",
-                AccuracyWarning,
-                stacklevel=2,
-            )
+        missing = 0.0
+        for part in range(2):  # the series of the function, and the slower one of its derivative
+            shares = [
+                (1 - side.features[:, part].square().sum(-1) / whole.clamp_min(1e-300)).clamp_min(0).max()
+                for side, whole in ((left, (left.power, left.slope)[part]), (right, (right.power, right.slope)[part]))
+            ]
+            missing = max(missing, math.sqrt(float(shares[0] * shares[1])))
+        error = missing * reach**MAX_TERMS
+        if error > ACCURACY:
+            _warn(f"the {self.activation} kernel of nearly parallel points", error, left.variance)
+
+
+def _warn(what: str, error: float, variance: Tensor, also: str = "") -> None:
+    warnings.warn(
+        f"{what} is accurate to {error:.0e} only, at pre-activations with a variance of up to "
+        f"{float(variance.max()):.3g}; scale_inputs=True or a smaller weight_std helps{also}",
+        AccuracyWarning,
+        stacklevel=2,
+    )
 
 
 def _mehler(left: Tensor, right: Tensor, cosine: Tensor, reach: float) -> Tensor:

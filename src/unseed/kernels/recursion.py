@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from unseed.errors import InvalidInputError
 from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual
 from unseed.kernels.geometry import first_layer_angles, next_layer_angles
 from unseed.kernels.hermite import HermiteDual
@@ -58,9 +59,9 @@ class Profile:
 def dual_of(network: MLP) -> Dual:
     """Closed form where there is one, Hermite expansion otherwise."""
     activation = resolve_activation(network.activation)
-    closed_forms: dict[str, Dual] = {"relu": ReluDual(), "erf": ErfDual()}
-    is_named = activation is resolve_activation(activation.name) if activation.name in closed_forms else False
-    return closed_forms[activation.name] if is_named else HermiteDual(activation)
+    if activation is resolve_activation("relu"):
+        return ReluDual()
+    return ErfDual() if activation is resolve_activation("erf") else HermiteDual(activation)
 
 
 def profile(network: MLP, X: Tensor) -> Profile:
@@ -77,9 +78,11 @@ def profile(network: MLP, X: Tensor) -> Profile:
     layers = []
     for _ in range(network.depth):
         power, slope = dual.diagonal(variance)
-        layers.append(Points(variance, power, dual.features(variance)))
+        layers.append(Points(variance, power, slope, dual.features(variance)))
         variance = w2 * power + start_b2
         ntk = w2 * power + b2 + w2 * slope * ntk
+    if not bool(torch.isfinite(ntk).all()):
+        raise InvalidInputError("the inputs are too large for float64 kernels; use standardize=True or scale the features")
     return Profile(directions, tuple(layers), KernelValues(variance, ntk))
 
 

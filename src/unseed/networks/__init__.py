@@ -1,19 +1,24 @@
-"""Descriptions of networks, and finite networks drawn at random before any training."""
+"""Descriptions of networks, and finite networks as batches that can be evaluated and differentiated."""
 
 from unseed.networks.activations import ACTIVATION_NAMES, Activation, resolve_activation
-from unseed.networks.initial_mean import InitialMean, MonteCarloMean, resolve_initial_mean
+from unseed.networks.batch import Evaluation, MLPBatch, NetworkBatch
+from unseed.networks.initial_mean import AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean
 from unseed.networks.mlp import MLP
-from unseed.networks.sampling import Parameters, draw_parameters, forward
+from unseed.networks.module import ModuleBatch, ModuleFactory
 
 __all__ = [
     "ACTIVATION_NAMES",
     "MLP",
     "Activation",
+    "AveragedDraws",
+    "Evaluation",
+    "GivenMean",
     "InitialMean",
+    "MLPBatch",
+    "ModuleBatch",
+    "ModuleFactory",
     "MonteCarloMean",
-    "Parameters",
-    "draw_parameters",
-    "forward",
+    "NetworkBatch",
+    "ZeroMean",
     "resolve_activation",
-    "resolve_initial_mean",
 ]

@@ -41,6 +41,23 @@ class Activation:
             return 1 / self.known_second_moment
         return 1 / float(gaussian_mean(self.function(NODES) ** 2))
 
+    @property
+    def has_kink(self) -> bool:
+        """Whether this is the ReLU, whose derivative jumps."""
+        return self is _BY_NAME["relu"]
+
+    def backward(self, arguments: Tensor, gradient: Tensor, blur: Tensor | None = None) -> Tensor:
+        """Gradient with respect to the arguments; for ReLU in one pass over memory.
+
+        ``blur`` (broadcast against the arguments) replaces ReLU's step by a normal distribution function of that width.
+        """
+        if not self.has_kink:
+            return self.derivative(arguments) * gradient
+        if blur is None:
+            return torch.where(arguments > 0, gradient, 0.0)
+        slope: Tensor = torch.special.ndtr(arguments / blur)
+        return slope * gradient
+
     def __repr__(self) -> str:
         return self.name
 
@@ -75,6 +92,7 @@ _BY_NAME = {
 }
 
 ACTIVATION_NAMES = tuple(_BY_NAME)
+_OTHER_SPELLINGS = {"relu": torch.nn.functional.relu, "tanh": torch.nn.functional.tanh}
 
 
 def resolve_activation(activation: str | ElementwiseFunction) -> Activation:
@@ -94,19 +112,37 @@ def resolve_activation(activation: str | ElementwiseFunction) -> Activation:
                 "or an elementwise torch function"
             )
         return _BY_NAME[activation]
-    if not callable(activation):
+    if not callable(activation) or isinstance(activation, type):
         raise InvalidInputError(
             f"activation={activation!r} is neither a name nor a function; use one of {', '.join(ACTIVATION_NAMES)}"
         )
+    for named in _BY_NAME.values():
+        if activation is named.function or activation is _OTHER_SPELLINGS.get(named.name):
+            return named
     return _from_function(activation)
 
 
 @cache
 def _from_function(function: ElementwiseFunction) -> Activation:
+    name = getattr(function, "__name__", repr(function))
+    _check_elementwise(name, function)
+
     def derivative(u: Tensor) -> Tensor:
-        with torch.enable_grad():
-            leaf = u.detach().requires_grad_()
+        with torch.inference_mode(False), torch.enable_grad():
+            leaf = u.detach().clone().requires_grad_()
             (slope,) = torch.autograd.grad(function(leaf).sum(), leaf)
         return slope
 
-    return Activation(getattr(function, "__name__", repr(function)), function, derivative)
+    return Activation(name, function, derivative)
+
+
+def _check_elementwise(name: str, function: ElementwiseFunction) -> None:
+    probe = torch.linspace(-3, 3, 7, dtype=torch.float64)
+    try:
+        values = function(probe)
+        apart = torch.cat([function(entry) for entry in probe.split(1)])  # type: ignore[no-untyped-call]
+        fits = values.shape == probe.shape and bool(torch.isfinite(values).all()) and torch.allclose(values, apart)
+    except Exception as error:
+        raise InvalidInputError(f"activation={name} cannot be applied to a torch tensor: {error}") from error
+    if not fits or not bool(values.any()):
+        raise InvalidInputError(f"activation={name} must be an elementwise, finite torch function that is not zero")

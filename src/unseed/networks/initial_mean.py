@@ -1,28 +1,39 @@
 """s̄, the mean of the untrained network over its random start: what the auxiliary network is labelled with."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
+import torch
 from torch import Tensor
 
+from unseed.checks import check_whole_number
 from unseed.errors import InvalidInputError
-from unseed.networks.mlp import MLP
-from unseed.networks.sampling import draw_parameters, forward
+from unseed.networks.batch import NetworkBatch
 from unseed.random import Streams
+from unseed.scaling import Scaling
 
-InitialMean = Callable[[Tensor, int], Tensor]
-"""Maps rows (n_rows, n_features) and a number of outputs k to s̄ of shape (n_rows, k)."""
+_DRAWS_AT_A_TIME = 8
 
-DEFAULT_WIDTH = 512
+
+class InitialMean(Protocol):
+    """s̄ as a function of X in the user's units and in the network's; values in the network's units."""
+
+    def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
+        """s̄ at every row. Shape (n_rows, n_outputs)."""
+        ...
 
 
 @dataclass(frozen=True)
 class MonteCarloMean:
     """Average of untrained networks over random starts.
 
-    It brings back a procedural variance of 1/draws of the untrained network's; "zero" is exact for this library's own
-    networks, so this is for seeing that the choice does not matter, as the paper does.
+    It brings back a procedural variance of 1/draws of the untrained network's. For an `MLP` "zero" is exact, and this is
+    for seeing that the choice does not matter, as the paper does; a module of your own may need it.
 
     Parameters
     ----------
@@ -38,40 +49,54 @@ class MonteCarloMean:
     draws: int = 1000
 
     def __post_init__(self) -> None:
-        if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 1:
-            raise InvalidInputError(f"MonteCarloMean(draws={self.draws!r}): draws must be a whole number of at least 1")
+        check_whole_number("draws", self.draws, at_least=1)
 
 
 @dataclass(frozen=True)
-class _ZeroMean:
-    def __call__(self, X: Tensor, n_outputs: int) -> Tensor:
-        return X.new_zeros(len(X), n_outputs)
+class ZeroMean:
+    """s̄ = 0: exact for networks in the NTK parameterisation."""
+
+    n_outputs: int
+
+    def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
+        """Zeros. Shape (n_rows, n_outputs)."""
+        return inputs.new_zeros(len(inputs), self.n_outputs)
 
 
 @dataclass(frozen=True)
-class _AveragedDraws:
-    """Draws are made again from their seeds at every call and added up one by one; none is stored."""
+class AveragedDraws:
+    """Draws are made again from their seeds at every call and added up a few at a time; none is stored."""
 
-    network: MLP
+    batch: NetworkBatch
     draws: int
     streams: Streams
 
-    def __call__(self, X: Tensor, n_outputs: int) -> Tensor:
-        total = X.new_zeros(len(X), n_outputs)
-        width = self.network.width or DEFAULT_WIDTH
-        for draw in range(self.draws):
-            generator = self.streams.generator("initial mean", draw)
-            parameters = draw_parameters(self.network, X.shape[1], n_outputs, width, generator, X.device)
-            total += forward(self.network, parameters, X)
+    def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
+        """Mean output of the untrained networks. Shape (n_rows, n_outputs)."""
+        total = inputs.new_zeros(len(inputs), self.batch.n_outputs)
+        for first in range(0, self.draws, _DRAWS_AT_A_TIME):
+            names = range(first, min(first + _DRAWS_AT_A_TIME, self.draws))
+            starts = [self.batch.draw(self.streams.generator("initial mean", draw)) for draw in names]
+            parameters = torch.stack(starts).to(inputs)
+            total += self.batch.outputs(parameters, inputs.expand(len(starts), *inputs.shape)).sum(0)
         return total / self.draws
 
 
-def resolve_initial_mean(initial_mean: str | MonteCarloMean, network: MLP, streams: Streams) -> InitialMean:
-    """Turn the option into a function s̄ of the network's own inputs."""
-    if isinstance(initial_mean, MonteCarloMean):
-        return _AveragedDraws(network, initial_mean.draws, streams)
-    if initial_mean == "zero":
-        return _ZeroMean()
-    raise InvalidInputError(
-        f"initial_mean={initial_mean!r} is not known; use 'zero', MonteCarloMean(draws=...) or a function of X"
-    )
+@dataclass(frozen=True)
+class GivenMean:
+    """s̄ given by the user as a function of X, both in the user's units."""
+
+    function: Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
+    scaling: Scaling
+
+    def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
+        """The user's values in the network's units. Shape (n_rows, n_outputs)."""
+        values = np.asarray(self.function(X.copy()), dtype=np.float64)
+        n_outputs = len(self.scaling.y_scale)
+        allowed = [(len(X), n_outputs), (len(X),)] if n_outputs == 1 else [(len(X), n_outputs)]
+        if values.shape not in allowed or not np.isfinite(values).all():
+            raise InvalidInputError(
+                f"initial_mean returned an array of shape {values.shape} for {len(X)} rows; it must return finite numbers "
+                f"of shape {allowed[0]}"
+            )
+        return torch.tensor(self.scaling.to_labels(values.reshape(len(X), n_outputs)), device=inputs.device)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from unseed.checks import check_flag, check_number, check_whole_number
 from unseed.errors import InvalidInputError
 from unseed.networks.activations import ElementwiseFunction, resolve_activation
 
@@ -29,7 +29,8 @@ class MLP:
         Number of hidden layers, at least 1.
     activation : str or elementwise torch function
         ``"relu"`` and ``"erf"`` have kernels in closed form; ``"tanh"``, ``"gelu"``, ``"softplus"``, ``"silu"``,
-        ``"sin"`` and functions of your own are integrated numerically.
+        ``"sin"`` and smooth functions of your own are integrated numerically (a kink costs accuracy, and a warning
+        says how much).
     width : int or None
         Neurons of a hidden layer where a finite network is needed; None leaves the choice to the engine.
     weight_std, bias_scale : float
@@ -57,18 +58,19 @@ class MLP:
     input_scale: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        _check_count("depth", self.depth)
+        check_whole_number("depth", self.depth, at_least=1)
         resolve_activation(self.activation)
         if self.width is not None:
-            _check_count("width", self.width)
-        _check_factor("weight_std", self.weight_std, zero_allowed=False)
-        _check_factor("bias_scale", self.bias_scale, zero_allowed=True)
+            check_whole_number("width", self.width, at_least=1)
+        check_number("weight_std", self.weight_std, above=0)
+        check_number("bias_scale", self.bias_scale, at_least=0)
+        check_flag("scale_inputs", self.scale_inputs)
         if self.bias_init not in BIAS_INITS:
             raise InvalidInputError(f"bias_init={self.bias_init!r} is not known; use 'normal' or 'zero'")
         if self.input_scale is not None:
-            scale = tuple(np.asarray(self.input_scale, dtype=float).ravel().tolist())
-            for factor in scale:
-                _check_factor("input_scale", factor, zero_allowed=True)
+            if np.ndim(np.asarray(self.input_scale)) != 1:
+                raise InvalidInputError(f"input_scale={self.input_scale!r} must be one number per feature, or None")
+            scale = tuple(check_number("input_scale", factor, at_least=0) for factor in self.input_scale)
             object.__setattr__(self, "input_scale", scale)
 
     def __repr__(self) -> str:
@@ -92,14 +94,3 @@ class MLP:
             )
         common = self.weight_std / (math.sqrt(n_features) if self.scale_inputs else 1.0)
         return tuple(common * factor for factor in self.input_scale or [1.0] * n_features)
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidInputError(f"{name}={value!r} must be a whole number of at least 1")
-
-
-def _check_factor(name: str, value: Any, *, zero_allowed: bool) -> None:
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value < 0 or (value == 0 and not zero_allowed):
-        raise InvalidInputError(f"{name}={value!r} must be a finite number {'>=' if zero_allowed else '>'} 0")

@@ -1,6 +1,7 @@
 """Predictors combine what engines train."""
 
-from unseed.predictors.pnc import PNCReplicates, fit_pnc
-from unseed.predictors.seeds import draw_networks
+from unseed.predictors.dropout import DropoutNetwork, train_dropout
+from unseed.predictors.ensemble import EnsembleReplicates, with_members
+from unseed.predictors.pnc import PNCReplicates
 
-__all__ = ["PNCReplicates", "draw_networks", "fit_pnc"]
+__all__ = ["DropoutNetwork", "EnsembleReplicates", "PNCReplicates", "train_dropout", "with_members"]

@@ -2,67 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from unseed.engines import Engine, Task, Trained
+from unseed.engines import KnowsOtherSeeds
+from unseed.errors import NotAvailableError
 from unseed.networks import InitialMean
-from unseed.resampling import Plan
+from unseed.predictors.scaled import ScaledNetworks
 from unseed.results import FloatArray
 
 
 @dataclass(frozen=True)
-class PNCReplicates:
-    """PNC predictions of every replicate of a plan, NumPy out."""
+class PNCReplicates(ScaledNetworks):
+    """PNC predictions of every replicate of a plan, in the user's units.
 
-    trained: Trained
+    The engine has trained, for every replicate, a base network on y (Algorithm 1, step 1) and an auxiliary network on s̄
+    from the same start (step 2).
+    """
+
     initial_mean: InitialMean
-    plan: Plan
-    n_outputs: int
-    device: torch.device
-
-    @property
-    def sizes(self) -> FloatArray:
-        """Number of observations behind each replicate. Shape (n_replicates,)."""
-        return self.plan.sizes.astype(np.float64)
 
     def predict(self, X: FloatArray) -> FloatArray:
-        """PNC prediction of every replicate. Shape (n_replicates, n_points, n_outputs)."""
-        points = self._tensor(X)
-        return (self.trained.predict(points) + self.initial_mean(points, self.n_outputs)).cpu().numpy()
-
-    def influence(self, X: FloatArray) -> FloatArray:
-        """Influence of every row on the full-data PNC prediction. Shape (n_rows, n_points, n_outputs)."""
-        return self.trained.influence(self._tensor(X)).cpu().numpy()
+        """Base − auxiliary + s̄. Shape (n_replicates, n_points, n_outputs)."""
+        inputs = self.inputs(X)
+        base, auxiliary = self.trained.predict(inputs).unbind(2)
+        return self.in_units(base - auxiliary + self.initial_mean(X, inputs))
 
     def procedural_variance(self, X: FloatArray) -> FloatArray:
-        """Variance over seeds of a single network, which PNC takes out. Shape (n_points,)."""
-        return self.trained.procedural_variance(self._tensor(X)).cpu().numpy()
+        """Variance over seeds of a single network, which PNC takes out. Shape (n_points, n_outputs).
 
-    def procedural_covariance(self, X: FloatArray) -> FloatArray:
-        """Covariance over seeds of a single network's predictions. Shape (n_points, n_points)."""
-        return self.trained.procedural_covariance(self._tensor(X)).cpu().numpy()
+        In closed form for infinitely wide networks. Otherwise the mean square of auxiliary − s̄, the procedural noise
+        itself, over the replicates: a rough figure, from as many draws as there are replicates.
+        """
+        inputs = self.inputs(X)
+        if isinstance(self.trained, KnowsOtherSeeds):
+            variance = self.trained.procedural_variance(inputs)[:, None].cpu().numpy()
+        else:
+            noise = self.trained.predict(inputs)[:, :, 1] - self.initial_mean(X, inputs)
+            variance = noise.square().mean(0).cpu().numpy()
+        return np.asarray(variance * self.scaling.y_scale**2)
 
-    def noise_variance(self) -> FloatArray:
-        """Variance of the observations around the function. Shape (n_outputs,)."""
-        return self.trained.noise_variance().cpu().numpy()
+    def draw_networks(self, X: FloatArray, n_networks: int, members: int, generator: np.random.Generator) -> FloatArray:
+        """Predictions of single networks (or averages of several) of other seeds. Shape (n_networks, n_points, k).
 
-    def _tensor(self, X: FloatArray) -> Tensor:
-        return torch.tensor(X, dtype=torch.float64, device=self.device)
-
-
-def fit_pnc(
-    engine: Engine, task: Task, plan: Plan, initial_mean: InitialMean, *, n_jobs: int | None = None
-) -> PNCReplicates:
-    """Train base and auxiliary network of every replicate, on the same rows and from the same start.
-
-    These engines are linear in the labels and start at the function zero, so the difference of a network trained on y
-    (Algorithm 1, step 1) and one trained on s̄ (step 2) is the network trained on y − s̄: one solve does both.
-    """
-    n_outputs = task.labels.shape[1]
-    shifted = replace(task, labels=task.labels - initial_mean(task.X, n_outputs))
-    trained = engine.fit(shifted, plan, n_jobs=n_jobs)
-    return PNCReplicates(trained, initial_mean, plan, n_outputs, task.X.device)
+        A trained network of infinite width is s(x) + K(x, X) A⁻¹ (y − s(X)) with s drawn from the NNGP. Around the PNC
+        prediction it is Gaussian with the procedural covariance, so drawing from that is drawing the initial function on
+        training and new points and training it, at the cost of the new points alone.
+        """
+        if not isinstance(self.trained, KnowsOtherSeeds):
+            raise NotAvailableError(
+                "sample_networks draws from the closed form of engine='kernel'; with another engine train a "
+                "DeepEnsembleRegressor, whose members are such networks"
+            )
+        centre = self.predict(X)[list(self.plan.reference)].mean(axis=0)
+        covariance = self.trained.procedural_covariance(self.inputs(X)).cpu().numpy()
+        eigenvalues, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.clip(eigenvalues, 0.0, None) / members)
+        noise = generator.standard_normal((n_networks, *centre.shape))
+        return np.asarray(centre + root @ noise * self.scaling.y_scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 
@@ -12,7 +13,10 @@ from unseed.errors import ConditioningWarning, SingularKernelError
 
 OVERFLOW = "the kernel matrix overflows float64: the inputs are too large; use standardize=True or scale the features"
 
-JITTERS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
+WORST_CONDITION = 1e12
+"""Above it a solve has fewer than four correct digits, and a warning says so."""
+
+JITTERS = (1e-12, 1e-11, 1e-10)
 """Tried in this order, times the mean diagonal of the kernel, when a Cholesky factorisation fails."""
 
 
@@ -27,15 +31,26 @@ class WeightedRidge:
     ridge: Tensor  # (n,) what was added to the diagonal of K
 
     @classmethod
-    def factorise(cls, kernel: Tensor, counts: Tensor, regularization: float) -> WeightedRidge:
+    def factorise(
+        cls, kernel: Tensor, counts: Tensor, regularization: float, n_observations: float | None = None
+    ) -> WeightedRidge:
         """Factorise; the diagonal of ``kernel`` is overwritten.
+
+        Parameters
+        ----------
+        kernel : Tensor of shape (n, n)
+        counts : Tensor of shape (n,)
+        regularization : float
+            λ.
+        n_observations : float or None
+            n, where it is not the sum of the counts: a kernel over several outputs has a row for each of them.
 
         Raises
         ------
         SingularKernelError
             When no jitter of `JITTERS` makes the matrix positive definite.
         """
-        ridge = regularization * counts.sum() / counts
+        ridge = regularization * (counts.sum() if n_observations is None else n_observations) / counts
         diagonal = kernel.diagonal()
         bare = diagonal.clone()
         scale = float(bare.mean())
@@ -45,8 +60,17 @@ class WeightedRidge:
             if int(info) == 0 and bool(torch.isfinite(factor.diagonal()).all()):
                 if jitter:
                     _warn_of_jitter(jitter * scale, regularization)
-                return cls(factor, ridge + jitter * scale)
+                solved = cls(factor, ridge + jitter * scale)
+                if not jitter and solved.condition > WORST_CONDITION:
+                    _warn_of_condition(solved.condition, regularization)
+                return solved
         raise SingularKernelError(_explain(kernel, regularization, scale))
+
+    @property
+    def condition(self) -> float:
+        """Estimate of the condition number, from below: the squared ratio of the factor's diagonal entries."""
+        pivots = self.factor.diagonal()
+        return float((pivots.max() / pivots.min()) ** 2)
 
     def solve(self, columns: Tensor) -> Tensor:
         """A⁻¹ times each column. Shape (n, c)."""
@@ -60,10 +84,12 @@ class WeightedRidge:
         """Sum of squares and trace whose ratio estimates the noise variance, for counts of one.
 
         With H the smoother, ‖(I − H) y‖² has expectation σ² tr (I − H)ᵀ(I − H) plus a squared bias. Here I − H is a
-        multiple of A⁻¹, so both sides stay finite however small λ is.
+        multiple λn of A⁻¹; without the λ both sides stay finite however small it is, and the n keeps batches of
+        different sizes comparable.
         """
         inverse = torch.cholesky_inverse(self.factor)
-        return (inverse @ labels).square().sum(0), float(inverse.square().sum())
+        n = len(labels)
+        return (n * (inverse @ labels)).square().sum(0), float(n**2 * inverse.square().sum())
 
 
 def _warn_of_jitter(jitter: float, regularization: float) -> None:
@@ -75,11 +101,21 @@ def _warn_of_jitter(jitter: float, regularization: float) -> None:
     )
 
 
+def _warn_of_condition(condition: float, regularization: float) -> None:
+    warnings.warn(
+        f"the kernel matrix has a condition number of about {condition:.0e} at regularization={regularization:g}: expect "
+        f"{-math.log10(condition * 1e-16):.0f} correct digits or fewer. Raise regularization (try 1e-10) or merge "
+        "duplicate rows",
+        ConditioningWarning,
+        stacklevel=3,
+    )
+
+
 def _explain(matrix: Tensor, regularization: float, scale: float) -> str:
     if not bool(torch.isfinite(matrix).all()):
         return OVERFLOW
     largest = float(torch.linalg.matrix_norm(matrix, ord=torch.inf))
-    smallest = max(regularization * len(matrix), torch.finfo(matrix.dtype).eps * scale)
+    smallest = max(regularization * len(matrix), torch.finfo(matrix.dtype).eps * scale, torch.finfo(matrix.dtype).tiny)
     return (
         f"the kernel matrix is singular to float64 at regularization={regularization:g} (condition number about "
         f"{largest / smallest:.0e}), even with {JITTERS[-1] * scale:.1e} added to its diagonal; raise regularization "

@@ -6,18 +6,13 @@ ever it is fitted by 1/v; stopped early by ``gain(v)`` < 1/v.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from unseed.checks import check_number, check_share, check_whole_number
 from unseed.errors import InvalidInputError
-
-
-def _check_positive(owner: str, name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise InvalidInputError(f"{owner}({name}={value!r}): {name} must be a finite number > 0")
 
 
 @dataclass(frozen=True)
@@ -39,9 +34,8 @@ class GradientFlow:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.time != 0:
-            _check_positive("GradientFlow", "time", self.time)
-        _check_positive("GradientFlow", "rate", self.rate)
+        check_number("time", self.time, at_least=0)
+        check_number("rate", self.rate, above=0)
 
     def gain(self, curvature: Tensor) -> Tensor:
         """(1 − exp(−2 rate time v)) / v, continued to v = 0."""
@@ -51,34 +45,46 @@ class GradientFlow:
 
 @dataclass(frozen=True)
 class GradientDescent:
-    """A number of full-batch gradient steps of fixed rate.
+    """A number of full-batch gradient steps of fixed rate: the paper's own training.
+
+    Parameters
+    ----------
+    steps : int
+    rate : float or "auto"
+        ``"auto"`` is half the inverse of the largest curvature of the loss, so that no direction overshoots.
+    tolerance : float or None
+        Real networks only: stop earlier, when the gradient has fallen to this share of its start.
 
     Examples
     --------
     >>> GradientDescent(steps=80, rate=0.01)
-    GradientDescent(steps=80, rate=0.01)
+    GradientDescent(steps=80, rate=0.01, tolerance=None)
     """
 
     steps: int
-    rate: float
+    rate: float | str = "auto"
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 0:
-            raise InvalidInputError(f"GradientDescent(steps={self.steps!r}): steps must be a whole number >= 0")
-        _check_positive("GradientDescent", "rate", self.rate)
+        check_whole_number("steps", self.steps, at_least=0)
+        if self.rate != "auto":
+            check_number("rate", self.rate, above=0)
+        if self.tolerance is not None:
+            check_share("tolerance", self.tolerance)
 
     def gain(self, curvature: Tensor) -> Tensor:
         """(1 − (1 − 2 rate v)^steps) / v, continued to v = 0; a rate that would diverge is refused."""
-        step = 2 * self.rate * curvature
         largest = float(curvature.max())
-        if self.rate * largest > 1:
+        rate = 0.5 / largest if isinstance(self.rate, str) else float(self.rate)
+        step = 2 * rate * curvature
+        if rate * largest > 1:
             raise InvalidInputError(
-                f"rate={self.rate:g} diverges: the largest curvature of the loss is {2 * largest:.3g}; "
+                f"rate={rate:g} diverges: the largest curvature of the loss is {2 * largest:.3g}; "
                 f"use a rate of at most {1 / largest:.3g}"
             )
         slow = -torch.expm1(self.steps * torch.log1p(-step.clamp_max(0.5)))
         fitted = torch.where(step < 0.5, slow, 1 - (1 - step) ** self.steps)
-        return torch.where(curvature > 0, fitted / curvature, 2 * self.rate * self.steps)
+        return torch.where(curvature > 0, fitted / curvature, 2 * rate * self.steps)
 
 
 Stopped = GradientFlow | GradientDescent

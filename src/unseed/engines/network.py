@@ -1,0 +1,293 @@
+"""The network engine: finite networks, really trained, all replicates and groups together."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from unseed.checks import check_flag, check_whole_number
+from unseed.engines.base import Convergence, Task
+from unseed.engines.starts import draw_starts, make_batch
+from unseed.engines.tangent import TangentFit
+from unseed.errors import InvalidInputError
+from unseed.machine import available_bytes
+from unseed.networks import MLPBatch, NetworkBatch
+from unseed.progress import Progress
+from unseed.resampling import Plan
+from unseed.solvers import SGD, Fit, GaussNewton, GradientDescent, Objective, descend
+
+_SIMILAR = 1.25  # replicates whose numbers of rows differ by less are padded and trained together
+_NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
+_GAUSS_NEWTON_ROWS = 4096  # above, one tangent kernel per network is too dear and mini-batches take over
+
+
+Trainer = GaussNewton | GradientDescent | SGD
+
+
+@dataclass(frozen=True)
+class NetworkEngine:
+    """Networks of finite width, trained.
+
+    Parameters
+    ----------
+    width : int or None
+        Neurons per hidden layer of an `MLP`; None takes the network's own width, or 32 per row as in the paper.
+    trainer : "auto", GaussNewton, GradientDescent or SGD
+        ``"auto"`` is Gauss-Newton for an `MLP` on up to 4,096 labels, mini-batch SGD otherwise.
+    dtype : {"float32", "float64"}
+        Of training; solves are in float64 always.
+    allow_tf32 : bool
+        Let a GPU round products to ten bits of mantissa: faster, and no longer the same numbers.
+
+    Examples
+    --------
+    >>> NetworkEngine(width=512, trainer=GradientDescent(steps=80, rate=0.01))
+    NetworkEngine(width=512, trainer=GradientDescent(steps=80, rate=0.01, tolerance=None), dtype='float32', \
+allow_tf32=False)
+    """
+
+    width: int | None = None
+    trainer: str | Trainer = "auto"
+    dtype: str = "float32"
+    allow_tf32: bool = False
+
+    def __post_init__(self) -> None:
+        if self.width is not None:
+            check_whole_number("width", self.width, at_least=1)
+        if self.trainer != "auto" and not isinstance(self.trainer, (GaussNewton, GradientDescent, SGD)):
+            raise InvalidInputError(
+                f"trainer={self.trainer!r} is not known; use 'auto', GaussNewton(), GradientDescent(steps=...) or SGD()"
+            )
+        if self.dtype not in ("float32", "float64"):
+            raise InvalidInputError(f"dtype={self.dtype!r} is not known; use 'float32' or 'float64'")
+        check_flag("allow_tf32", self.allow_tf32)
+
+    @property
+    def offers_influence(self) -> bool:
+        """A fixed number of gradient steps is not the converged network the influence formula is for."""
+        return not isinstance(self.trainer, GradientDescent) or self.trainer.tolerance is not None
+
+    def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> NetworkReplicates:
+        """Train all networks of all replicates; those of similar size at the same time.
+
+        ``n_jobs`` plays no part: the networks already share every matrix product.
+        """
+        dtype = getattr(torch, self.dtype)
+        batch = make_batch(task, self.width, dtype)
+        starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, dtype)
+        trainer = self._trainer(task, batch)
+        fits: dict[int, Fit] = {}
+        with _tf32(self.allow_tf32):
+            for group in _groups_of_similar_size(plan):
+                fits |= _train_group(group, task, plan, batch, starts, trainer, self._at_once(group, task, plan, batch))
+        trained = NetworkReplicates(batch, starts, _in_order(fits, "parameters"), plan, task, _convergence(fits, trainer))
+        _warn_if_not_converged(trained.convergence)
+        return trained
+
+    def _trainer(self, task: Task, batch: NetworkBatch) -> Trainer:
+        if not isinstance(self.trainer, str):
+            return self.trainer
+        small = len(task.X) * batch.n_outputs <= _GAUSS_NEWTON_ROWS
+        return GaussNewton() if isinstance(batch, MLPBatch) and small else SGD()
+
+    def _at_once(self, group: list[int], task: Task, plan: Plan, batch: NetworkBatch) -> int:
+        """Replicates trained together so that the activations of an MLP fill at most half of the memory left."""
+        if not isinstance(batch, MLPBatch):
+            return len(group)
+        rows = int((plan.counts[group] > 0).sum(axis=1).max())
+        activations = rows * batch.width * batch.network.depth * task.labels.shape[1] * getattr(torch, self.dtype).itemsize
+        return max(1, min(len(group), int(available_bytes(task.X.device) / 2 / (8 * activations))))
+
+
+@dataclass(frozen=True)
+class NetworkReplicates:
+    """Trained networks of every replicate and group."""
+
+    batch: NetworkBatch
+    starts: Tensor  # (n_replicates, p)
+    parameters: Tensor  # (n_replicates, n_groups, p)
+    plan: Plan
+    task: Task
+    convergence: Convergence
+
+    def predict(self, X: Tensor) -> Tensor:
+        """Forward passes, in float64 so that a point's prediction does not depend on its neighbours.
+
+        Shape (n_replicates, n_points, n_groups, n_outputs).
+        """
+        n_replicates, n_groups, _ = self.parameters.shape
+        width = self.batch.width if isinstance(self.batch, MLPBatch) else self.parameters.shape[2]
+        size = max(1, _NUMBERS_AT_A_TIME // width)
+        networks = [
+            torch.cat([self.exact_batch.outputs(theta[None], chunk[None])[0] for chunk in torch.split(X, size)])
+            for theta in self.parameters.flatten(0, 1).double()
+        ]
+        outputs = torch.stack(networks)  # (n_replicates · n_groups, n_points, k)
+        return outputs.reshape(n_replicates, n_groups, *outputs.shape[1:]).transpose(1, 2)
+
+    def influence(self, X: Tensor) -> Tensor:
+        """Influence values with the tangent kernel of the trained base network and the residuals it really left."""
+        if len(self.plan.reference) > 1:
+            raise InvalidInputError("influence values need a network trained to convergence on all rows")
+        fits = self.predict(self.task.X)[self.plan.reference[0]]  # (n_rows, n_groups, k)
+        fitted = fits[:, 0] - fits[:, 1] if fits.shape[1] > 1 else fits[:, 0]
+        return self.tangents[0].influence(X, self.task.contrast - fitted)
+
+    def noise_variance(self) -> Tensor:
+        """Estimate of the linearised network at the trained parameters, pooled over the reference replicates."""
+        moments = [
+            tangent.noise_moments(self.task.contrast[self._rows(r)])
+            for r, tangent in zip(self.plan.reference, self.tangents, strict=True)
+        ]
+        squares = torch.stack([sum_of_squares for sum_of_squares, _ in moments]).sum(0)
+        return squares / max(sum(trace for _, trace in moments), torch.finfo(squares.dtype).tiny)
+
+    @property
+    def numbers_per_point(self) -> int:
+        """Rows × outputs, for the jackknife (hidden activations are split further inside)."""
+        return max(self.task.labels[:, 0].numel() * self.batch.n_outputs, 2 * len(self.starts))
+
+    @cached_property
+    def exact_batch(self) -> NetworkBatch:
+        """The architecture in float64, whatever it was trained in."""
+        return self.batch if isinstance(self.batch, MLPBatch) else make_batch(self.task, None)
+
+    @cached_property
+    def tangents(self) -> list[TangentFit]:
+        """Tangent kernels of the trained base networks of the reference replicates, in float64."""
+        return [self.tangent_at(r, self.parameters[r, 0]) for r in self.plan.reference]
+
+    def tangent_at(self, replicate: int, parameters: Tensor) -> TangentFit:
+        """Linearisation of a replicate's network at any parameters."""
+        rows = self._rows(replicate)
+        counts = torch.from_numpy(self.plan.counts[replicate]).to(self.task.X)[rows]
+        # Training leaves a tangent kernel with errors of its float32 parameters' size: the ridge cannot be smaller.
+        floor = 1e-9 if self.parameters.dtype == torch.float32 else 0.0
+        regularization = max(self.task.regularization, floor)
+        return TangentFit(self.exact_batch, parameters[None].double(), self.task.X[rows], counts, regularization)
+
+    def _rows(self, replicate: int) -> Tensor:
+        return torch.from_numpy(np.flatnonzero(self.plan.counts[replicate])).to(self.task.X.device)
+
+
+def _groups_of_similar_size(plan: Plan) -> list[list[int]]:
+    distinct = (plan.counts > 0).sum(axis=1)
+    groups: list[list[int]] = []
+    for replicate in np.argsort(-distinct, kind="stable").tolist():
+        if groups and distinct[groups[-1][0]] < _SIMILAR * distinct[replicate]:
+            groups[-1].append(replicate)
+        else:
+            groups.append([replicate])
+    return groups
+
+
+def _train_group(
+    group: list[int],
+    task: Task,
+    plan: Plan,
+    batch: NetworkBatch,
+    starts: Tensor,
+    trainer: Trainer,
+    at_once: int,
+) -> dict[int, Fit]:
+    """Train a group's replicates, fewer at a time when the memory of a GPU does not hold them."""
+    done: dict[int, Fit] = {}
+    todo = list(group)
+    while todo:
+        now = todo[:at_once]
+        try:
+            fit = _train(trainer, _objective(now, task, plan, batch, starts), task.progress)
+        except torch.OutOfMemoryError:
+            if at_once == 1:
+                raise
+            at_once = max(1, at_once // 2)
+            torch.cuda.empty_cache()
+            continue
+        n_groups = task.labels.shape[1]
+        for position, replicate in enumerate(now):
+            part = slice(position * n_groups, (position + 1) * n_groups)
+            done[replicate] = Fit(
+                fit.parameters[part], fit.loss[part], fit.relative_gradient[part], fit.steps, fit.converged[part]
+            )
+        todo = todo[at_once:]
+    return done
+
+
+def _train(trainer: Trainer, objective: Objective, progress: Progress) -> Fit:
+    with torch.no_grad():
+        if isinstance(trainer, GradientDescent):
+            fit = descend(trainer, objective, progress)
+        else:
+            fit = trainer.train(objective, progress)
+    if not bool(torch.isfinite(fit.loss).all()):
+        raise InvalidInputError(f"training diverged with trainer={trainer}; use a smaller rate, or rate='auto'")
+    return fit
+
+
+def _objective(replicates: list[int], task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor) -> Objective:
+    """Rows of every replicate, padded with rows of count 0, once per group of labels."""
+    rows = [np.flatnonzero(plan.counts[r]) for r in replicates]
+    longest, n_groups = max(map(len, rows)), task.labels.shape[1]
+    index = np.stack([np.concatenate([r, np.full(longest - len(r), r[0])]) for r in rows])
+    counts = np.stack(
+        [np.append(plan.counts[r][own], np.zeros(longest - len(own))) for r, own in zip(replicates, rows, strict=True)]
+    )
+    place, dtype = torch.from_numpy(index).to(task.X.device), starts.dtype
+    order_seed = int(task.streams.generator("order", *replicates).integers(2**31))
+    return Objective(
+        batch,
+        starts[replicates].repeat_interleave(n_groups, dim=0),
+        task.X[place].to(dtype).repeat_interleave(n_groups, dim=0),
+        task.labels[place].to(dtype).transpose(1, 2).flatten(0, 1),
+        torch.from_numpy(counts).to(task.X).repeat_interleave(n_groups, dim=0),
+        task.regularization,
+        order_seed,
+    )
+
+
+def _in_order(fits: dict[int, Fit], name: str) -> Tensor:
+    return torch.stack([getattr(fits[r], name) for r in range(len(fits))])
+
+
+def _convergence(fits: dict[int, Fit], trainer: Trainer) -> Convergence:
+    return Convergence(
+        relative_gradient=_in_order(fits, "relative_gradient").double().cpu().numpy(),
+        loss=_in_order(fits, "loss").double().cpu().numpy(),
+        converged=_in_order(fits, "converged").cpu().numpy(),
+        steps=max(fit.steps for fit in fits.values()),
+        wanted=trainer.tolerance is not None,
+    )
+
+
+def _warn_if_not_converged(convergence: Convergence) -> None:
+    if not convergence.wanted or bool(convergence.converged.all()):
+        return
+    missing = np.argwhere(~convergence.converged)
+    named = ", ".join(f"{'base' if g == 0 else 'auxiliary'} network of replicate {r}" for r, g in missing[:4].tolist())
+    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+    warnings.warn(
+        f"training did not converge in {convergence.steps} steps: {named}{more} (gradient still "
+        f"{convergence.relative_gradient.max():.1e} of its start). A wider network, more regularization or more steps help",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+
+
+class _tf32:  # noqa: N801 - a context manager, read as a phrase
+    """Switch TF32 products on or off for a while; they are off unless asked for."""
+
+    def __init__(self, allowed: bool) -> None:
+        self.allowed = allowed
+
+    def __enter__(self) -> None:
+        self.before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high" if self.allowed else "highest")
+
+    def __exit__(self, *problem: object) -> None:
+        torch.set_float32_matmul_precision(self.before)

@@ -1,0 +1,76 @@
+"""One finite network's tangent kernel, factorised: what the linearised engine predicts with and the jackknife needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from unseed.engines.base import influence_values
+from unseed.networks import MLPBatch, NetworkBatch
+from unseed.solvers import WeightedRidge
+
+_NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
+
+
+@dataclass(frozen=True)
+class TangentFit:
+    """Ridge regression with the empirical tangent kernel of one network, in float64.
+
+    Attributes
+    ----------
+    batch : NetworkBatch
+    parameters : Tensor of shape (1, p)
+        Where the network is linearised.
+    X : Tensor of shape (n_rows, ...)
+    counts : Tensor of shape (n_rows,)
+    regularization : float
+    """
+
+    batch: NetworkBatch
+    parameters: Tensor
+    X: Tensor
+    counts: Tensor
+    regularization: float
+
+    @cached_property
+    def factor(self) -> WeightedRidge:
+        """Factor of the tangent kernel, rows and outputs together; made on first use."""
+        kernel = self.batch.evaluate(self.parameters, self.X[None]).tangent_kernel()[0]
+        counts = self.counts.repeat_interleave(self.batch.n_outputs)
+        return WeightedRidge.factorise((kernel + kernel.T) / 2, counts, self.regularization, float(self.counts.sum()))
+
+    def solve(self, labels: Tensor) -> Tensor:
+        """Dual weights of label columns (n_rows, g, k). Same shape."""
+        flat = labels.transpose(1, 2).flatten(0, 1)  # (n_rows · k, g)
+        return self.factor.solve(flat).reshape(len(labels), labels.shape[2], labels.shape[1]).transpose(1, 2)
+
+    def predict(self, X: Tensor, dual: Tensor) -> Tensor:
+        """Kernel between new points and rows, times dual weights (n_rows, g, k). Shape (n_points, g, k)."""
+        _, n_groups, k = dual.shape
+        flat = dual.transpose(1, 2).flatten(0, 1)
+        return torch.cat([(block @ flat).reshape(-1, k, n_groups).transpose(1, 2) for block in self._cross(X)])
+
+    def influence(self, X: Tensor, residual: Tensor) -> Tensor:
+        """Influence values of residuals (n_rows, k). Shape (n_rows, n_points, k)."""
+        k = self.batch.n_outputs
+        parts = []
+        for block in self._cross(X):
+            weights = self.factor.solve(block.T).reshape(len(self.X), k, -1, k)
+            parts.append(influence_values(residual, weights))
+        return torch.cat(parts, dim=1)
+
+    def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
+        """Sum of squares per output and trace (see `WeightedRidge`); outputs share one trace."""
+        k = self.batch.n_outputs
+        inverse = torch.cholesky_inverse(self.factor.factor)
+        weights = (inverse @ labels.flatten()).reshape(-1, k)
+        n = len(labels)
+        return (n * weights).square().sum(0), float(n**2 * inverse.square().sum()) / k
+
+    def _cross(self, X: Tensor) -> list[Tensor]:
+        hidden = self.batch.width if isinstance(self.batch, MLPBatch) else 1
+        size = max(1, _NUMBERS_AT_A_TIME // (self.batch.n_outputs**2 * max(len(self.X), hidden)))
+        return [self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0] for chunk in torch.split(X, size)]

@@ -1,0 +1,199 @@
+"""What all regressors of unseed share: scikit-learn's contract, units, chunks and the ways to ask for an interval."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unseed.checks import check_flag
+from unseed.errors import InvalidInputError
+from unseed.frames import index_of, names_of, to_pandas
+from unseed.machine import resolve_device
+from unseed.progress import Progress
+from unseed.random import Streams
+from unseed.results import Components, Estimate, FloatArray, Prediction, check_level
+from unseed.scaling import Scaling
+
+_NUMBERS_AT_A_TIME = 1 << 23  # numbers per array while new points are handled: 64 MB
+
+
+class TrainingData(NamedTuple):
+    """Validated data in the user's units, with what goes with them."""
+
+    X: FloatArray  # (n, ...)
+    y: FloatArray  # (n, k)
+    scaling: Scaling
+    streams: Streams
+    device: torch.device
+    progress: Progress
+
+
+class IntervalRegressor(RegressorMixin, BaseEstimator):
+    """Base of the regressors; subclasses train and say what they know at new points."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        start = time.perf_counter()
+        device = resolve_device(self.device)
+        standardize = check_flag("standardize", self.standardize)
+        self._check_options()
+        output_names = names_of(y)
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=self._takes_any_shape())
+        columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        scaling = Scaling.fit(X, columns, active=standardize)
+        streams = Streams.from_random_state(self.random_state)
+        progress = Progress(active=bool(self.verbose))
+        self._train(TrainingData(X, columns, scaling, streams, device, progress))
+        progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
+        self._n_outputs, self._single_output, self._output_names = columns.shape[1], y.ndim == 1, output_names
+        self.is_fitted_ = True
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Prediction at new points: the centre of the interval.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        return_std : bool
+            Return the standard error, for data variability, as well.
+        """
+        index = index_of(X)
+        estimate = self._estimate(self._validate(X))
+        mean, error = self._in_shape(estimate.centre), self._in_shape(estimate.standard_error)
+        if getattr(self, "_sklearn_output_config", {}).get("transform") == "pandas":
+            mean, error = (to_pandas(values, index, self._output_names) for values in (mean, error))
+        return (mean, error) if return_std else mean
+
+    def predict_interval(
+        self,
+        X: Any,
+        confidence_level: float | Sequence[float] = 0.95,
+        *,
+        kind: Literal["confidence", "prediction"] = "confidence",
+    ) -> tuple[FloatArray, FloatArray]:
+        """Prediction and interval at one or several levels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        confidence_level : float or sequence of float
+        kind : {"confidence", "prediction"}
+            For the function itself, or for one new noisy observation of it.
+
+        Returns
+        -------
+        mean : array of shape (n_samples,) or (n_samples, n_outputs)
+        intervals : array of shape (n_samples, 2, n_levels) or (n_samples, n_outputs, 2, n_levels)
+        """
+        asked = np.atleast_1d(np.asarray(confidence_level, dtype=object))
+        if asked.ndim != 1 or len(asked) == 0:
+            raise InvalidInputError(f"confidence_level={confidence_level!r} must be a number or a list of numbers")
+        levels = [check_level(level, "confidence_level") for level in asked]
+        if kind not in ("confidence", "prediction"):
+            raise InvalidInputError(f"kind={kind!r} is not known; use 'confidence' or 'prediction'")
+        prediction = self._prediction(X, with_procedural=False, with_noise=kind == "prediction")
+        bounds = prediction.conf_int if kind == "confidence" else prediction.pred_int
+        return prediction.mean.copy(), np.stack([bounds(level) for level in levels], axis=-1)
+
+    def get_prediction(self, X: Any) -> Prediction:
+        """Everything about the predictions at new points, as one frozen object."""
+        return self._prediction(X, with_procedural=True, with_noise=True)
+
+    def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
+        """Choose what `predict` returns: arrays, or pandas objects that keep the index of X.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas"} or None
+            None leaves the choice unchanged.
+        """
+        if transform not in (None, "default", "pandas"):
+            raise InvalidInputError(f"transform={transform!r} is not known; use 'default' or 'pandas'")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @abstractmethod
+    def _check_options(self) -> None:
+        """Refuse impossible options before the data are looked at."""
+
+    @abstractmethod
+    def _train(self, data: TrainingData) -> None:
+        """Train and keep what prediction needs."""
+
+    @abstractmethod
+    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+        """Centre and standard error at a few points, in the user's units."""
+
+    @abstractmethod
+    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+        """Procedural variance at a few points. Shape (n_points, n_outputs) or (n_points, 1)."""
+
+    @abstractmethod
+    def _noise_variance(self) -> FloatArray:
+        """Noise variance. Shape (n_outputs,)."""
+
+    @abstractmethod
+    def _numbers_per_point(self) -> int:
+        """Numbers held for each new point while it is handled."""
+
+    def _takes_any_shape(self) -> bool:
+        return False
+
+    def _prediction(self, X: Any, *, with_procedural: bool, with_noise: bool) -> Prediction:
+        index = index_of(X)
+        X = self._validate(X)
+        estimate = self._estimate(X)
+        procedural, noise = np.zeros_like(estimate.centre), np.zeros_like(estimate.centre)
+        if with_procedural:
+            procedural = procedural + np.concatenate([self._procedural_chunk(chunk) for chunk in self._chunks(X)])
+        if with_noise:
+            noise = noise + self._noise_variance()
+        components = Components(*map(self._in_shape, (estimate.standard_error**2, procedural, noise)))
+        return Prediction(
+            self._in_shape(estimate.centre),
+            self._in_shape(estimate.standard_error),
+            estimate.degrees_of_freedom,
+            components,
+            index=index,
+            output_names=self._output_names,
+        )
+
+    def _validate(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "is_fitted_")
+        validated: FloatArray = validate_data(self, X, reset=False, dtype=np.float64, allow_nd=self._takes_any_shape())
+        return validated
+
+    def _estimate(self, X: FloatArray) -> Estimate:
+        chunks = [self._estimate_chunk(chunk) for chunk in self._chunks(X)]
+        return Estimate(
+            np.concatenate([chunk.centre for chunk in chunks]),
+            np.concatenate([chunk.standard_error for chunk in chunks]),
+            chunks[0].degrees_of_freedom,
+        )
+
+    def _chunks(self, X: FloatArray) -> list[FloatArray]:
+        size = max(1, _NUMBERS_AT_A_TIME // self._numbers_per_point())
+        return [X[start : start + size] for start in range(0, len(X), size)]
+
+    def _in_shape(self, values: FloatArray) -> FloatArray:
+        return values[:, 0] if self._single_output else values

@@ -1,0 +1,259 @@
+"""The baselines, with the same face as `PNCRegressor`: single network, deep ensemble, Monte Carlo dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from unseed import resampling
+from unseed.checks import check_share, check_whole_number
+from unseed.engines import Engine, KernelEngine, Task, make_batch
+from unseed.errors import InvalidInputError
+from unseed.estimators.base import IntervalRegressor, TrainingData
+from unseed.estimators.options import (
+    check_network_fits,
+    check_regularization,
+    regularization_for,
+    resolve_engine,
+    resolve_network,
+)
+from unseed.intervals import IntervalMethod, resolve_interval
+from unseed.networks import MLP, ModuleFactory
+from unseed.predictors import EnsembleReplicates, train_dropout, with_members
+from unseed.random import RandomState
+from unseed.results import Estimate, FloatArray
+from unseed.solvers import Objective
+
+
+class DeepEnsembleRegressor(IntervalRegressor):
+    """Average of a few networks trained from different seeds.
+
+    Its usual interval, mean ± z times the members' standard deviation, is about the seed and not about the data. With an
+    interval method instead, every resample trains a whole ensemble: the naive bootstrap on a deep ensemble.
+
+    Parameters
+    ----------
+    members : int, default=5
+    interval : "members" or interval method, default="members"
+        ``"members"`` spreads by the members' standard deviation; ``"cheap_bootstrap"`` and the others resample the data.
+    engine : {"network", "linearized"} or engine, default="network"
+    network, regularization, standardize, random_state, n_jobs, device, verbose
+        As for `PNCRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = DeepEnsembleRegressor(members=3, network=MLP(width=64), regularization=0.1, random_state=0)
+    >>> reg.fit(X[:60], y[:60]).predict_interval(X[60:65])[1].shape
+    (5, 2, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        members: int = 5,
+        interval: str | IntervalMethod = "members",
+        engine: str | Engine = "network",
+        network: str | MLP | ModuleFactory = "auto",
+        regularization: str | float = "auto",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.members = members
+        self.interval = interval
+        self.engine = engine
+        self.network = network
+        self.regularization = regularization
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def _n_members(self) -> int:
+        smallest = 2 if isinstance(self.interval, str) and self.interval == "members" else 1
+        return check_whole_number("members", self.members, smallest, "one member has no spread")
+
+    def _check_options(self) -> None:
+        self._n_members()
+        check_regularization(self.regularization)
+        resolve_network(self.network)
+        if isinstance(resolve_engine(self.engine), KernelEngine):
+            raise InvalidInputError(
+                "engine='kernel' has no single networks to train; use engine='linearized' or 'network', or "
+                "PNCRegressor.sample_networks, which draws them exactly"
+            )
+
+    def _takes_any_shape(self) -> bool:
+        return not isinstance(resolve_network(self.network), MLP)
+
+    def _train(self, data: TrainingData) -> None:
+        engine, network, members = resolve_engine(self.engine), resolve_network(self.network), self._n_members()
+        check_network_fits(network, data.X.shape[1])
+        by_members = isinstance(self.interval, str) and self.interval == "members"
+        method = None if by_members else resolve_interval(self.interval, len(data.X))
+        if method is not None and method.uses_influence:
+            raise InvalidInputError("interval='infinitesimal_jackknife' is for PNCRegressor; use a resampling method")
+        plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
+        inputs = torch.tensor(data.scaling.to_network(data.X), device=data.device)
+        labels = torch.tensor(data.scaling.to_labels(data.y), device=data.device)
+        given = check_regularization(self.regularization)
+        regularization = regularization_for(given, network, inputs, labels, data.streams)
+        task = Task(inputs, labels[:, None], network, regularization, data.streams, data.progress)
+        trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
+        self._replicates = EnsembleReplicates(trained, plan, data.scaling, data.device, members)
+        self.interval_, self.engine_, self.network_, self.regularization_ = method, engine, network, regularization
+
+    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+        if self.interval_ is not None:
+            return self.interval_.estimate(self._replicates, X)
+        members = self._replicates.predict_members(X)[0]
+        return Estimate(members.mean(axis=0), members.std(axis=0, ddof=1), np.inf)
+
+    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+        return self._replicates.procedural_variance(X)
+
+    def _noise_variance(self) -> FloatArray:
+        return self._replicates.noise_variance
+
+    def _numbers_per_point(self) -> int:
+        return int(self._replicates.numbers_per_point)
+
+
+class SingleNetworkRegressor(DeepEnsembleRegressor):
+    """One network, as most people train it; its intervals, by resampling, mix the seed's noise with the data's.
+
+    Parameters
+    ----------
+    interval : str or interval method, default="cheap_bootstrap"
+    engine : {"network", "linearized"} or engine, default="network"
+    network, regularization, standardize, random_state, n_jobs, device, verbose
+        As for `PNCRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = SingleNetworkRegressor(network=MLP(width=64), regularization=0.1, random_state=0)
+    >>> reg.fit(X[:60], y[:60]).predict(X[60:65]).shape
+    (5,)
+    """
+
+    def __init__(
+        self,
+        *,
+        interval: str | IntervalMethod = "cheap_bootstrap",
+        engine: str | Engine = "network",
+        network: str | MLP | ModuleFactory = "auto",
+        regularization: str | float = "auto",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.interval = interval
+        self.engine = engine
+        self.network = network
+        self.regularization = regularization
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def _n_members(self) -> int:
+        return 1
+
+
+class MCDropoutRegressor(IntervalRegressor):
+    """Monte Carlo dropout (Gal and Ghahramani, 2016), as the paper's comparison uses it.
+
+    One network is trained with dropout and asked ``passes`` times with dropout on; the interval is mean ± z times the
+    standard deviation of the answers. Its width follows the rate, which has to be tuned.
+
+    Parameters
+    ----------
+    rate : float, default=0.1
+        Share of hidden neurons dropped.
+    passes : int, default=100
+        Random sets of dropped neurons at prediction.
+    steps : int, default=500
+        Gradient steps of training, with momentum and the whole data.
+    network : "auto" or MLP, default="auto"
+    regularization, standardize, random_state, device, verbose
+        As for `PNCRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = MCDropoutRegressor(rate=0.2, steps=50, network=MLP(width=64), regularization=0.1, random_state=0)
+    >>> reg.fit(X[:60], y[:60]).predict_interval(X[60:65])[1].shape
+    (5, 2, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        rate: float = 0.1,
+        passes: int = 100,
+        steps: int = 500,
+        network: str | MLP = "auto",
+        regularization: str | float = "auto",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.rate = rate
+        self.passes = passes
+        self.steps = steps
+        self.network = network
+        self.regularization = regularization
+        self.standardize = standardize
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def _check_options(self) -> None:
+        check_share("rate", self.rate)
+        check_whole_number("passes", self.passes, at_least=2, reason="one answer has no spread")
+        check_whole_number("steps", self.steps, at_least=1)
+        check_regularization(self.regularization)
+        if not isinstance(resolve_network(self.network), MLP):
+            raise InvalidInputError("MCDropoutRegressor puts dropout into an MLP(...); a torch module has its own layers")
+
+    def _train(self, data: TrainingData) -> None:
+        network = resolve_network(self.network)
+        assert isinstance(network, MLP)
+        check_network_fits(network, data.X.shape[1])
+        if len(data.X) < 2:
+            raise InvalidInputError(f"n_samples={len(data.X)}: at least two rows are needed to fit a network")
+        inputs = torch.tensor(data.scaling.to_network(data.X), device=data.device)
+        labels = torch.tensor(data.scaling.to_labels(data.y), device=data.device)
+        given = check_regularization(self.regularization)
+        regularization = regularization_for(given, network, inputs, labels, data.streams)
+        batch = make_batch(Task(inputs, labels[:, None], network, regularization), None)
+        start = batch.draw(data.streams.generator("start", 0)).to(data.device)
+        counts = torch.ones(1, len(inputs), dtype=torch.float64, device=data.device)
+        objective = Objective(batch, start[None], inputs[None], labels[None], counts, regularization)
+        self._network = train_dropout(objective, self.rate, self.steps, data.scaling, data.streams, data.progress)
+        self.network_, self.regularization_ = network, regularization
+
+    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+        answers = self._network.passes(X, self.passes)
+        return Estimate(answers.mean(axis=0), answers.std(axis=0, ddof=1), np.inf)
+
+    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+        return np.zeros((len(X), 1))
+
+    def _noise_variance(self) -> FloatArray:
+        return self._network.noise_variance
+
+    def _numbers_per_point(self) -> int:
+        return max(self.passes, self._network.batch.width)

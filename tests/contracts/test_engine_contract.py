@@ -1,0 +1,260 @@
+"""What holds for every engine, through the public estimator. A new engine joins by one line."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from torch import nn
+
+from unseed import (
+    MLP,
+    SGD,
+    GradientDescent,
+    KernelEngine,
+    LinearizedEngine,
+    MonteCarloMean,
+    NetworkEngine,
+    PNCRegressor,
+)
+from unseed.engines import network as network_engine
+from unseed.errors import InvalidInputError, NotAvailableError
+
+ENGINES = [KernelEngine(), LinearizedEngine(), NetworkEngine(dtype="float64")]
+INTERVALS = ["batching", "cheap_bootstrap", "sectioning", "half_sampling", "infinitesimal_jackknife"]
+NETWORK = MLP(activation="erf", bias_scale=1.0, scale_inputs=True, width=1024)
+RNG = np.random.default_rng(0)
+X, X_NEW = RNG.normal(size=(40, 3)), RNG.normal(size=(7, 3))
+Y = np.column_stack([np.sin(X[:, 0]) + 0.1 * RNG.normal(size=40), X[:, 1] + 0.1 * RNG.normal(size=40)])
+
+
+def fitted(engine, interval="cheap_bootstrap", y=Y[:, 0], **options):
+    settings = {"network": NETWORK, "regularization": 0.01, "random_state": 3} | options
+    return PNCRegressor(engine=engine, interval=interval, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: type(e).__name__)
+class TestEveryEngine:
+    @pytest.mark.parametrize("interval", INTERVALS)
+    def test_intervals_are_those_of_the_infinitely_wide_network(self, engine, interval):
+        wide, kernel = fitted(engine, interval).get_prediction(X_NEW), fitted(KernelEngine(), interval).get_prediction(X_NEW)
+        assert np.abs(wide.mean - kernel.mean).mean() < 0.05 * Y[:, 0].std()
+        assert_allclose(np.log(wide.standard_error / kernel.standard_error).mean(), 0.0, atol=0.35)
+        assert_allclose(wide.components.noise, kernel.components.noise, rtol=0.3)
+
+    def test_same_seed_same_numbers(self, engine):
+        one, two = fitted(engine).predict_interval(X_NEW)[1], fitted(engine, n_jobs=2).predict_interval(X_NEW)[1]
+        assert_array_equal(one, two)
+
+    def test_several_outputs(self, engine):
+        both = fitted(engine, y=Y).get_prediction(X_NEW)
+        assert both.conf_int().shape == (7, 2, 2)
+        one = fitted(engine).get_prediction(X_NEW)
+        # a network with two outputs has another start than one with a single output
+        assert np.abs(both.mean[:, 0] - one.mean).mean() < 0.08 * Y[:, 0].std()
+
+    def test_pickle_round_trip(self, engine):
+        reg = fitted(engine)
+        assert_array_equal(pickle.loads(pickle.dumps(reg)).predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1])
+
+    def test_initial_means(self, engine):
+        zero = fitted(engine).predict(X_NEW)
+        drawn = fitted(engine, initial_mean=MonteCarloMean(draws=200)).predict(X_NEW)
+        assert 0 < np.abs(drawn - zero).mean() < 0.1
+        given = fitted(engine, initial_mean=lambda X: 100 * X[:, 0], y=100 * X[:, 0]).predict(X_NEW)
+        assert_allclose(given, 100 * X_NEW[:, 0], rtol=1e-3)
+
+    def test_diagnosis_holds_for_a_wide_network(self, engine):
+        diagnosis = fitted(engine).diagnose()
+        assert "condition number" in str(diagnosis)
+        assert [finding.name for finding in diagnosis.warnings] == []
+
+
+def test_linearized_influence_is_a_derivative_in_the_weights():
+    # An extra half row: the fit to counts with c_i + ε moves by ε/n · IF_i (to first order).
+    reg = fitted(LinearizedEngine(width=64), "infinitesimal_jackknife", y=Y)
+    tangent = reg._replicates.trained.tangents[0]
+    labels = reg._replicates.trained.contrasts[0]
+    inputs = reg._replicates.inputs(X_NEW)
+    influence = reg._replicates.trained.influence(inputs).numpy()
+
+    def fit(counts):
+        moved = type(tangent)(tangent.batch, tangent.parameters, tangent.X, counts, tangent.regularization)
+        return moved.predict(inputs, moved.solve(labels[:, None]))[:, 0].numpy()
+
+    step, n = 1e-4, len(X)
+    for row in (0, 17):
+        weight = torch.zeros(n, dtype=torch.float64)
+        weight[row] = 1.0
+        shift = [fit(torch.ones(n, dtype=torch.float64) * (1 - e) + e * n * weight) for e in (step, -step)]
+        assert_allclose((shift[0] - shift[1]) / (2 * step), influence[row], rtol=0, atol=1e-6 * np.abs(influence).max())
+
+
+def test_linearized_network_is_ridge_regression_on_its_gradients():
+    reg = fitted(LinearizedEngine(width=32), "infinitesimal_jackknife", standardize=False)
+    tangent = reg._replicates.trained.tangents[0]
+    batch, theta = tangent.batch, tangent.parameters
+
+    def gradients(points):
+        return torch.autograd.functional.jacobian(lambda p: batch.outputs(p, torch.tensor(points)[None])[0, :, 0], theta)[
+            :, 0
+        ].numpy()
+
+    J, J_new = gradients(X), gradients(X_NEW)
+    weights = J.T @ np.linalg.solve(J @ J.T + 0.4 * np.eye(40), Y[:, 0])
+    assert_allclose(reg.predict(X_NEW), J_new @ weights, rtol=1e-8)
+
+
+class TestNetworkEngine:
+    def test_width_comes_from_engine_network_or_rows(self):
+        assert fitted(NetworkEngine(width=50))._replicates.trained.batch.width == 50
+        assert fitted(NetworkEngine())._replicates.trained.batch.width == 1024
+        plain = fitted(NetworkEngine(trainer=GradientDescent(steps=1)), network=MLP())
+        assert plain._replicates.trained.batch.width == 32 * 40
+
+    def test_base_and_auxiliary_share_their_start_and_replicates_do_not(self):
+        engine = NetworkEngine(trainer=GradientDescent(steps=0, rate=0.1), dtype="float64")
+        trained = fitted(engine)._replicates.trained
+        assert torch.equal(trained.parameters[:, 0], trained.parameters[:, 1])
+        assert not torch.equal(trained.parameters[0], trained.parameters[1])
+
+    def test_gradient_descent_follows_the_kernel_at_finite_time(self):
+        training = GradientDescent(steps=60, rate=0.05)
+        trained = fitted(NetworkEngine(width=8192, trainer=training), "half_sampling").predict(X_NEW)
+        assert_allclose(trained, fitted(KernelEngine(training=training), "half_sampling").predict(X_NEW), atol=0.03)
+
+    def test_stochastic_descent_finds_about_the_same_network(self):
+        stochastic = fitted(NetworkEngine(trainer=SGD(epochs=400, batch_size=10)), "batching").predict(X_NEW)
+        assert np.abs(stochastic - fitted(NetworkEngine(), "batching").predict(X_NEW)).mean() < 0.1
+
+    def test_networks_that_did_not_converge_are_named(self):
+        engine = NetworkEngine(trainer=GradientDescent(steps=5, tolerance=1e-8))
+        with pytest.warns(
+            ConvergenceWarning, match=r"base network of replicate 0, auxiliary network of replicate 0, .* and 6 more"
+        ):
+            reg = fitted(engine)
+        assert not reg.convergence_.converged.any()
+        assert "gradient left, relative to the start's" in {finding.name for finding in reg.diagnose().warnings}
+        assert "CHECK" in str(reg.diagnose())
+
+    def test_reproduction_mode_does_not_warn_and_has_no_jackknife(self):
+        engine = NetworkEngine(trainer=GradientDescent(steps=5, rate=0.01))
+        assert fitted(engine).convergence_.wanted is False
+        with pytest.raises(InvalidInputError, match="needs converged training"):
+            fitted(engine, "infinitesimal_jackknife")
+
+    def test_a_narrow_network_is_diagnosed(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            reg = fitted(NetworkEngine(width=4), network=MLP(activation="erf"), regularization=1e-6)
+        assert "change of the tangent kernel in training" in {finding.name for finding in reg.diagnose().warnings}
+
+    def test_replicates_that_do_not_fit_the_memory_are_split(self, monkeypatch):
+        whole = fitted(NetworkEngine(dtype="float64")).predict_interval(X_NEW)[1]
+        real = network_engine._train
+
+        def small(trainer, objective, progress):
+            if len(objective.start) > 2:
+                raise torch.OutOfMemoryError
+            return real(trainer, objective, progress)
+
+        monkeypatch.setattr(network_engine, "_train", small)
+        monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+        assert_allclose(fitted(NetworkEngine(dtype="float64")).predict_interval(X_NEW)[1], whole, rtol=1e-4)
+        monkeypatch.setattr(network_engine, "available_bytes", lambda device: 1)
+        assert_allclose(fitted(NetworkEngine(dtype="float64")).predict_interval(X_NEW)[1], whole, rtol=1e-4)
+
+        def nothing_fits(trainer, objective, progress):
+            raise torch.OutOfMemoryError
+
+        monkeypatch.setattr(network_engine, "_train", nothing_fits)
+        with pytest.raises(torch.OutOfMemoryError):
+            fitted(NetworkEngine())
+
+    def test_an_interrupted_fit_leaves_the_estimator_as_it_was(self, monkeypatch):
+        reg = fitted(NetworkEngine())
+        before = reg.predict(X_NEW)
+
+        def interrupted(*args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(network_engine, "_train", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reg.fit(X, Y[:, 1])
+        assert_array_equal(reg.predict(X_NEW), before)
+
+    def test_a_diverging_rate_is_named(self):
+        with pytest.raises(InvalidInputError, match=r"training diverged with trainer=GradientDescent\(steps=200, rate=50.0"):
+            fitted(NetworkEngine(trainer=GradientDescent(steps=200, rate=50.0)))
+
+    def test_tf32_is_off_unless_asked_for_and_put_back(self, monkeypatch):
+        seen = []
+        real = network_engine._train
+        monkeypatch.setattr(
+            network_engine, "_train", lambda *args: seen.append(torch.get_float32_matmul_precision()) or real(*args)
+        )
+        before = torch.get_float32_matmul_precision()
+        fitted(NetworkEngine(trainer=GradientDescent(steps=1)))
+        fitted(NetworkEngine(trainer=GradientDescent(steps=1), allow_tf32=True))
+        assert set(seen[: len(seen) // 2]) == {"highest"}
+        assert set(seen[len(seen) // 2 :]) == {"high"}
+        assert torch.get_float32_matmul_precision() == before
+
+    @pytest.mark.parametrize("options", [{"width": 0}, {"trainer": "adam"}, {"dtype": "float16"}, {"allow_tf32": 1}], ids=str)
+    def test_impossible_options_are_refused_at_birth(self, options):
+        with pytest.raises(InvalidInputError, match=next(iter(options))):
+            NetworkEngine(**options)
+
+    def test_other_seeds_cannot_be_drawn_exactly(self):
+        with pytest.raises(NotAvailableError, match="DeepEnsembleRegressor"):
+            fitted(NetworkEngine(trainer=GradientDescent(steps=1))).sample_networks(X_NEW)
+
+
+def small_module():
+    return nn.Sequential(nn.Linear(3, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 1))
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 1))
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class TestModules:
+    @pytest.mark.parametrize("interval", INTERVALS)
+    def test_linearized_with_every_interval(self, interval):
+        reg = fitted("linearized", interval, network=small_module)
+        assert np.isfinite(reg.get_prediction(X_NEW).conf_int()).all()
+        assert reg.score(X, Y[:, 0]) > 0.7
+
+    @pytest.mark.parametrize("interval", INTERVALS)
+    def test_trained_with_every_interval(self, interval):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            reg = fitted(NetworkEngine(trainer=SGD(epochs=60, batch_size=16)), interval, network=small_module)
+        p = reg.get_prediction(X_NEW)
+        assert (np.diff(p.conf_int()) > 0).all()
+        assert reg.score(X, Y[:, 0]) > 0.6
+        assert len(str(reg.diagnose()).splitlines()) >= 5
+
+    def test_default_engine_options_and_pickling(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            reg = fitted("network", "batching", network=small_module, regularization="auto")
+        assert reg.regularization_ == 1e-6
+        assert_array_equal(pickle.loads(pickle.dumps(reg)).predict(X_NEW), reg.predict(X_NEW))
+
+    def test_images_keep_their_shape(self):
+        rng = np.random.default_rng(0)
+        pictures = rng.normal(size=(30, 1, 8, 8))
+        target = pictures[:, 0, :4].mean(axis=(1, 2))
+        reg = PNCRegressor(engine="linearized", network=Images, regularization=1e-3, random_state=0).fit(pictures, target)
+        assert reg.predict_interval(pictures[:5])[1].shape == (5, 2, 1)
+        with pytest.raises(ValueError, match=r"dim 4|dimension"):
+            PNCRegressor(random_state=0).fit(pictures, target)

@@ -1,0 +1,118 @@
+"""The baselines have the same face as PNCRegressor and behave as what they are."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unseed import (
+    MLP,
+    DeepEnsembleRegressor,
+    GradientDescent,
+    LinearizedEngine,
+    MCDropoutRegressor,
+    NetworkEngine,
+    PNCRegressor,
+    SingleNetworkRegressor,
+)
+from unseed.errors import InvalidInputError
+
+RNG = np.random.default_rng(0)
+X, X_NEW = RNG.normal(size=(50, 4)), RNG.normal(size=(8, 4))
+Y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=50)
+NETWORK = MLP(bias_scale=1.0, scale_inputs=True, width=256)
+COMMON = {"network": NETWORK, "regularization": 0.01, "random_state": 0}
+LINEAR = {"engine": LinearizedEngine()} | COMMON
+QUICK = {"engine": NetworkEngine(width=32, trainer=GradientDescent(steps=300)), "regularization": 0.01}
+
+
+@parametrize_with_checks(
+    [
+        PNCRegressor(engine=LinearizedEngine(width=32), interval="batching"),
+        PNCRegressor(interval="half_sampling", **QUICK),
+        SingleNetworkRegressor(**QUICK),
+        DeepEnsembleRegressor(members=2, **QUICK),
+        MCDropoutRegressor(network=MLP(bias_scale=1.0, scale_inputs=True, width=256), rate=0.01, steps=300, passes=10),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.mark.parametrize("members", [1, 5])
+def test_ensembles_scatter_less_over_seeds_and_pnc_least(members):
+    def spread(make):
+        return np.var([make(seed).fit(X, Y).predict(X_NEW) for seed in range(12)], axis=0).mean()
+
+    def ensemble(seed):
+        options = LINEAR | {"random_state": seed}
+        if members == 1:
+            return SingleNetworkRegressor(interval="batching", **options)
+        return DeepEnsembleRegressor(members=members, **options)
+
+    single = spread(lambda seed: SingleNetworkRegressor(interval="half_sampling", **(LINEAR | {"random_state": seed})))
+    pnc = spread(lambda seed: PNCRegressor(interval="half_sampling", **(LINEAR | {"random_state": seed})))
+    assert pnc < 0.1 * single
+    if members == 5:  # a fifth of the variance; a ratio of two variances of twelve correlated draws each
+        assert 0.05 < spread(ensemble) / single < 0.5
+
+
+def test_members_spread_by_their_standard_deviation():
+    reg = DeepEnsembleRegressor(members=4, **LINEAR).fit(X, Y)
+    networks = reg._replicates.predict_members(X_NEW)[0, :, :, 0]
+    mean, error = reg.predict(X_NEW, return_std=True)
+    assert_allclose(mean, networks.mean(axis=0))
+    assert_allclose(error, networks.std(axis=0, ddof=1))
+    p = reg.get_prediction(X_NEW)
+    assert_allclose(p.components.procedural, error**2 / 4)
+    assert p.degrees_of_freedom == np.inf
+
+
+def test_naive_bootstrap_on_a_deep_ensemble_mixes_seed_and_data():
+    widths = {
+        name: np.diff(make(interval="cheap_bootstrap", **LINEAR).fit(X, Y).get_prediction(X_NEW).conf_int()).mean()
+        for name, make in (
+            ("single", SingleNetworkRegressor),
+            ("ensemble", DeepEnsembleRegressor),
+            ("pnc", PNCRegressor),
+        )
+    }
+    assert widths["single"] > widths["ensemble"] > widths["pnc"]
+
+
+def test_trained_ensemble_predicts():
+    reg = DeepEnsembleRegressor(members=3, **(COMMON | {"network": MLP(activation="erf", width=256, bias_scale=1.0)})).fit(X, Y)
+    assert reg.score(X, Y) > 0.9
+    assert reg.get_prediction(X_NEW).components.noise[0] > 0
+
+
+def test_dropout_widens_with_its_rate_and_is_reproducible():
+    widths = []
+    for rate in (0.05, 0.4):
+        reg = MCDropoutRegressor(rate=rate, steps=300, **COMMON).fit(X, Y)
+        y_hat, intervals = reg.predict_interval(X_NEW)
+        assert_array_equal(y_hat, reg.predict(X_NEW))
+        widths.append((intervals[:, 1] - intervals[:, 0]).mean())
+    assert widths[1] > 2 * widths[0]
+    assert reg.get_prediction(X_NEW).components.noise[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: DeepEnsembleRegressor(members=1), "members=1 must be a whole number of at least 2; one member has no spread"),
+        (lambda: DeepEnsembleRegressor(engine="kernel"), "engine='kernel' has no single networks to train"),
+        (lambda: DeepEnsembleRegressor(interval="infinitesimal_jackknife", **LINEAR), "is for PNCRegressor"),
+        (lambda: MCDropoutRegressor(rate=1.5), "rate=1.5 must be a number strictly between 0 and 1"),
+        (lambda: MCDropoutRegressor(passes=1), "passes=1"),
+        (lambda: MCDropoutRegressor(network=lambda: None), "puts dropout into an MLP"),
+    ],
+)
+def test_impossible_options_are_refused(build, message):
+    with pytest.raises(InvalidInputError, match=message):
+        build().fit(X, Y)

@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose
 
 from unseed import MLP, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
-from unseed.engines import network as network_engine
+from unseed.engines import cohorts
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 RNG = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_same_seeds_give_the_same_start_and_training():
 
 
 def test_running_out_of_memory_splits_the_replicates(monkeypatch):
-    real, sizes = network_engine._train, []
+    real, sizes = cohorts._train, []
 
     def small_memory(trainer, objective, progress):
         sizes.append(len(objective.start))
@@ -50,6 +50,6 @@ def test_running_out_of_memory_splits_the_replicates(monkeypatch):
         return real(trainer, objective, progress)
 
     expected = intervals("cuda", engine=NetworkEngine(dtype="float64"))
-    monkeypatch.setattr(network_engine, "_train", small_memory)
+    monkeypatch.setattr(cohorts, "_train", small_memory)
     assert_allclose(intervals("cuda", engine=NetworkEngine(dtype="float64")), expected, rtol=1e-5)
     assert max(sizes) > 4

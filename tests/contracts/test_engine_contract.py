@@ -20,6 +20,7 @@ from unseed import (
     NetworkEngine,
     PNCRegressor,
 )
+from unseed.engines import cohorts
 from unseed.engines import network as network_engine
 from unseed.errors import InvalidInputError, NotAvailableError
 
@@ -154,14 +155,14 @@ class TestNetworkEngine:
 
     def test_replicates_that_do_not_fit_the_memory_are_split(self, monkeypatch):
         whole = fitted(NetworkEngine(dtype="float64")).predict_interval(X_NEW)[1]
-        real = network_engine._train
+        real = cohorts._train
 
         def small(trainer, objective, progress):
             if len(objective.start) > 2:
                 raise torch.OutOfMemoryError
             return real(trainer, objective, progress)
 
-        monkeypatch.setattr(network_engine, "_train", small)
+        monkeypatch.setattr(cohorts, "_train", small)
         monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
         assert_allclose(fitted(NetworkEngine(dtype="float64")).predict_interval(X_NEW)[1], whole, rtol=1e-4)
         monkeypatch.setattr(network_engine, "available_bytes", lambda device: 1)
@@ -170,7 +171,7 @@ class TestNetworkEngine:
         def nothing_fits(trainer, objective, progress):
             raise torch.OutOfMemoryError
 
-        monkeypatch.setattr(network_engine, "_train", nothing_fits)
+        monkeypatch.setattr(cohorts, "_train", nothing_fits)
         with pytest.raises(torch.OutOfMemoryError):
             fitted(NetworkEngine())
 
@@ -181,7 +182,7 @@ class TestNetworkEngine:
         def interrupted(*args):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(network_engine, "_train", interrupted)
+        monkeypatch.setattr(cohorts, "_train", interrupted)
         with pytest.raises(KeyboardInterrupt):
             reg.fit(X, Y[:, 1])
         assert_array_equal(reg.predict(X_NEW), before)
@@ -192,10 +193,8 @@ class TestNetworkEngine:
 
     def test_tf32_is_off_unless_asked_for_and_put_back(self, monkeypatch):
         seen = []
-        real = network_engine._train
-        monkeypatch.setattr(
-            network_engine, "_train", lambda *args: seen.append(torch.get_float32_matmul_precision()) or real(*args)
-        )
+        real = cohorts._train
+        monkeypatch.setattr(cohorts, "_train", lambda *args: seen.append(torch.get_float32_matmul_precision()) or real(*args))
         before = torch.get_float32_matmul_precision()
         fitted(NetworkEngine(trainer=GradientDescent(steps=1)))
         fitted(NetworkEngine(trainer=GradientDescent(steps=1), allow_tf32=True))

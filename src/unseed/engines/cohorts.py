@@ -1,0 +1,107 @@
+"""Training replicates together: those of similar size in one batch, fewer at a time where memory is short."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unseed.engines.base import Task
+from unseed.errors import InvalidInputError
+from unseed.networks import NetworkBatch
+from unseed.progress import Progress
+from unseed.resampling import Plan
+from unseed.solvers import SGD, Fit, GaussNewton, GradientDescent, Objective, descend
+
+Trainer = GaussNewton | GradientDescent | SGD
+_SIMILAR = 1.25  # replicates whose numbers of rows differ by less are padded and trained together
+
+
+def groups_of_similar_size(plan: Plan) -> list[list[int]]:
+    """Replicates in groups, largest first."""
+    distinct = (plan.counts > 0).sum(axis=1)
+    groups: list[list[int]] = []
+    for replicate in np.argsort(-distinct, kind="stable").tolist():
+        if groups and distinct[groups[-1][0]] < _SIMILAR * distinct[replicate]:
+            groups[-1].append(replicate)
+        else:
+            groups.append([replicate])
+    return groups
+
+
+def train_group(
+    group: list[int],
+    task: Task,
+    plan: Plan,
+    batch: NetworkBatch,
+    starts: Tensor,
+    trainer: Trainer,
+    at_once: int,
+) -> dict[int, Fit]:
+    """Train a group's replicates, fewer at a time when the memory of a GPU does not hold them."""
+    done: dict[int, Fit] = {}
+    todo = list(group)
+    while todo:
+        now = todo[:at_once]
+        try:
+            fit = _train(trainer, _objective(now, task, plan, batch, starts), task.progress)
+        except torch.OutOfMemoryError:
+            if at_once == 1:
+                raise
+            at_once = max(1, at_once // 2)
+            torch.cuda.empty_cache()
+            continue
+        n_groups = task.labels.shape[1]
+        for position, replicate in enumerate(now):
+            part = slice(position * n_groups, (position + 1) * n_groups)
+            done[replicate] = Fit(
+                fit.parameters[part], fit.loss[part], fit.relative_gradient[part], fit.steps, fit.converged[part]
+            )
+        todo = todo[at_once:]
+    return done
+
+
+def _train(trainer: Trainer, objective: Objective, progress: Progress) -> Fit:
+    with torch.no_grad():
+        if isinstance(trainer, GradientDescent):
+            fit = descend(trainer, objective, progress)
+        else:
+            fit = trainer.train(objective, progress)
+    if not bool(torch.isfinite(fit.loss).all()):
+        raise InvalidInputError(f"training diverged with trainer={trainer}; use a smaller rate, or rate='auto'")
+    return fit
+
+
+def _objective(replicates: list[int], task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor) -> Objective:
+    """Rows of every replicate, padded with rows of count 0, once per group of labels."""
+    rows = [np.flatnonzero(plan.counts[r]) for r in replicates]
+    longest, n_groups = max(map(len, rows)), task.labels.shape[1]
+    index = np.stack([np.concatenate([r, np.full(longest - len(r), r[0])]) for r in rows])
+    counts = np.stack(
+        [np.append(plan.counts[r][own], np.zeros(longest - len(own))) for r, own in zip(replicates, rows, strict=True)]
+    )
+    place, dtype = torch.from_numpy(index).to(task.X.device), starts.dtype
+    order_seed = int(task.streams.generator("order", *replicates).integers(2**31))
+    return Objective(
+        batch,
+        starts[replicates].repeat_interleave(n_groups, dim=0),
+        task.X[place].to(dtype).repeat_interleave(n_groups, dim=0),
+        task.labels[place].to(dtype).transpose(1, 2).flatten(0, 1),
+        torch.from_numpy(counts).to(task.X).repeat_interleave(n_groups, dim=0),
+        task.regularization,
+        order_seed,
+    )
+
+
+class MatrixPrecision:
+    """Switch TF32 products on or off for a while; they are off unless asked for."""
+
+    def __init__(self, allowed: bool) -> None:
+        self.allowed = allowed
+
+    def __enter__(self) -> None:
+        self.before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high" if self.allowed else "highest")
+
+    def __exit__(self, *problem: object) -> None:
+        torch.set_float32_matmul_precision(self.before)

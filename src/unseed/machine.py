@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -46,6 +48,17 @@ def available_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return min([_machine_bytes(), *_container_bytes()])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run many small matrix operations on one thread: waking a second one costs more than it brings."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def gigabytes(n_bytes: float) -> str:

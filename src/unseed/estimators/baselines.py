@@ -10,13 +10,7 @@ from unseed.checks import check_share, check_whole_number
 from unseed.engines import Engine, KernelEngine, Task, make_batch
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
-from unseed.estimators.options import (
-    check_network_fits,
-    check_regularization,
-    regularization_for,
-    resolve_engine,
-    resolve_network,
-)
+from unseed.estimators.options import check_regularization, choose, is_module, resolve_engine, resolve_network
 from unseed.intervals import IntervalMethod, resolve_interval
 from unseed.networks import MLP, ModuleFactory
 from unseed.predictors import EnsembleReplicates, train_dropout, with_members
@@ -89,11 +83,10 @@ class DeepEnsembleRegressor(IntervalRegressor):
             )
 
     def _takes_any_shape(self) -> bool:
-        return not isinstance(resolve_network(self.network), MLP)
+        return is_module(self.network)
 
     def _train(self, data: TrainingData) -> None:
-        engine, network, members = resolve_engine(self.engine), resolve_network(self.network), self._n_members()
-        check_network_fits(network, data.X.shape[1])
+        engine, members = resolve_engine(self.engine), self._n_members()
         by_members = isinstance(self.interval, str) and self.interval == "members"
         method = None if by_members else resolve_interval(self.interval, len(data.X))
         if method is not None and method.uses_influence:
@@ -101,12 +94,12 @@ class DeepEnsembleRegressor(IntervalRegressor):
         plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
         inputs = torch.tensor(data.scaling.to_network(data.X), device=data.device)
         labels = torch.tensor(data.scaling.to_labels(data.y), device=data.device)
-        given = check_regularization(self.regularization)
-        regularization = regularization_for(given, network, inputs, labels, data.streams)
-        task = Task(inputs, labels[:, None], network, regularization, data.streams, data.progress)
+        choice = choose(self.network, self.regularization, inputs, labels, data.streams)
+        task = Task(inputs, labels[:, None], choice.network, choice.regularization, data.streams, data.progress)
         trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
         self._replicates = EnsembleReplicates(trained, plan, data.scaling, data.device, members)
-        self.interval_, self.engine_, self.network_, self.regularization_ = method, engine, network, regularization
+        self.interval_, self.engine_ = method, engine
+        self.network_, self.regularization_ = choice.network, choice.regularization
 
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
         if self.interval_ is not None:
@@ -225,25 +218,21 @@ class MCDropoutRegressor(IntervalRegressor):
         check_whole_number("passes", self.passes, at_least=2, reason="one answer has no spread")
         check_whole_number("steps", self.steps, at_least=1)
         check_regularization(self.regularization)
-        if not isinstance(resolve_network(self.network), MLP):
+        if is_module(self.network):
             raise InvalidInputError("MCDropoutRegressor puts dropout into an MLP(...); a torch module has its own layers")
 
     def _train(self, data: TrainingData) -> None:
-        network = resolve_network(self.network)
-        assert isinstance(network, MLP)
-        check_network_fits(network, data.X.shape[1])
         if len(data.X) < 2:
             raise InvalidInputError(f"n_samples={len(data.X)}: at least two rows are needed to fit a network")
         inputs = torch.tensor(data.scaling.to_network(data.X), device=data.device)
         labels = torch.tensor(data.scaling.to_labels(data.y), device=data.device)
-        given = check_regularization(self.regularization)
-        regularization = regularization_for(given, network, inputs, labels, data.streams)
-        batch = make_batch(Task(inputs, labels[:, None], network, regularization), None)
+        choice = choose(self.network, self.regularization, inputs, labels, data.streams)
+        batch = make_batch(Task(inputs, labels[:, None], choice.network, choice.regularization), None)
         start = batch.draw(data.streams.generator("start", 0)).to(data.device)
         counts = torch.ones(1, len(inputs), dtype=torch.float64, device=data.device)
-        objective = Objective(batch, start[None], inputs[None], labels[None], counts, regularization)
+        objective = Objective(batch, start[None], inputs[None], labels[None], counts, choice.regularization)
         self._network = train_dropout(objective, self.rate, self.steps, data.scaling, data.streams, data.progress)
-        self.network_, self.regularization_ = network, regularization
+        self.network_, self.regularization_ = choice.network, choice.regularization
 
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
         answers = self._network.passes(X, self.passes)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
+from torch import Tensor
 
 from unseed.checks import check_number
 from unseed.engines import Engine, KernelEngine, LinearizedEngine, Network, NetworkEngine
 from unseed.errors import InvalidInputError
 from unseed.networks import MLP
 from unseed.random import Streams
-from unseed.selection import choose_regularization
+from unseed.selection import Selection, choose_regularization, select_by_evidence
 
 MODULE_REGULARIZATION = 1e-6
 _ENGINES: dict[str, type[KernelEngine | LinearizedEngine | NetworkEngine]] = {
@@ -30,20 +33,32 @@ def resolve_engine(engine: object) -> Engine:
     )
 
 
-def resolve_network(network: object) -> Network:
-    """Architecture; ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases."""
-    if isinstance(network, str) and network == "auto":
-        return MLP(depth=1, activation="relu", bias_scale=1.0, bias_init="normal", scale_inputs=True)
-    if isinstance(network, torch.nn.Module):
+def resolve_network(network: object) -> Network | None:
+    """Architecture, or None where it is to be chosen by evidence.
+
+    ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases.
+    """
+    if isinstance(network, str):
+        if network == "auto":
+            return MLP(depth=1, activation="relu", bias_scale=1.0, bias_init="normal", scale_inputs=True)
+        if network == "evidence":
+            return None
+    elif isinstance(network, torch.nn.Module):
         raise InvalidInputError(
             "network is a torch module; give a function that makes one, such as network=lambda: MyModule(), so that every "
             "replicate has its own start"
         )
-    if isinstance(network, MLP) or (callable(network) and not isinstance(network, str)):
+    elif isinstance(network, MLP) or callable(network):
         return network
     raise InvalidInputError(
-        f"network={network!r} is not known; use 'auto', MLP(depth=..., activation=...) or a function that makes a torch module"
+        f"network={network!r} is not known; use 'auto', 'evidence', MLP(depth=..., activation=...) or a function that makes a "
+        "torch module"
     )
+
+
+def is_module(network: object) -> bool:
+    """Whether the network is made by a user's function, and so may take inputs of any shape."""
+    return not isinstance(resolve_network(network), (MLP, type(None)))
 
 
 def check_regularization(regularization: object) -> float | None:
@@ -55,18 +70,29 @@ def check_regularization(regularization: object) -> float | None:
     return check_number("regularization", regularization, at_least=0)
 
 
-def regularization_for(
-    regularization: float | None, network: Network, inputs: torch.Tensor, labels: torch.Tensor, streams: Streams
-) -> float:
-    """λ_n as given, by leave-one-out for an `MLP`, or a small constant for a module, whose kernel is not known."""
-    if regularization is not None:
-        return regularization
-    if not isinstance(network, MLP):
-        return MODULE_REGULARIZATION
-    return choose_regularization(inputs, labels, network, streams)
+@dataclass(frozen=True)
+class Choice:
+    """Network and λ_n to train with, and how they were chosen where that was by evidence."""
+
+    network: Network
+    regularization: float
+    selection: Selection | None = None
 
 
-def check_network_fits(network: Network, n_features: int) -> None:
-    """Refuse a relevance per feature that does not fit the features."""
-    if isinstance(network, MLP):
-        network.first_layer_factors(n_features)
+def choose(network: object, regularization: object, inputs: Tensor, labels: Tensor, streams: Streams) -> Choice:
+    """Network and λ_n as given, or chosen from the data.
+
+    λ_n comes from the evidence with the network, from the leave-one-out error for a given `MLP`, and is a small constant
+    for a module, whose kernel is not known.
+    """
+    architecture, given = resolve_network(network), check_regularization(regularization)
+    if isinstance(architecture, MLP):
+        architecture.first_layer_factors(inputs.shape[1])  # a relevance per feature must fit the features
+    if architecture is None:
+        selection = select_by_evidence(inputs, labels, streams)
+        return Choice(selection.best.network, selection.best.regularization if given is None else given, selection)
+    if given is not None:
+        return Choice(architecture, given)
+    if not isinstance(architecture, MLP):
+        return Choice(architecture, MODULE_REGULARIZATION)
+    return Choice(architecture, choose_regularization(inputs, labels, architecture, streams))

@@ -44,22 +44,15 @@ def test_scikit_learn_checks(estimator, check):
         check(estimator)
 
 
-@pytest.mark.parametrize("members", [1, 5])
-def test_ensembles_scatter_less_over_seeds_and_pnc_least(members):
-    def spread(make):
-        return np.var([make(seed).fit(X, Y).predict(X_NEW) for seed in range(12)], axis=0).mean()
+def test_ensembles_scatter_less_over_seeds_and_pnc_least():
+    def spread(make, **options):
+        fits = [make(**(LINEAR | options | {"random_state": seed})).fit(X, Y).predict(X_NEW) for seed in range(12)]
+        return np.var(fits, axis=0).mean()
 
-    def ensemble(seed):
-        options = LINEAR | {"random_state": seed}
-        if members == 1:
-            return SingleNetworkRegressor(interval="batching", **options)
-        return DeepEnsembleRegressor(members=members, **options)
-
-    single = spread(lambda seed: SingleNetworkRegressor(interval="half_sampling", **(LINEAR | {"random_state": seed})))
-    pnc = spread(lambda seed: PNCRegressor(interval="half_sampling", **(LINEAR | {"random_state": seed})))
-    assert pnc < 0.1 * single
-    if members == 5:  # a fifth of the variance; a ratio of two variances of twelve correlated draws each
-        assert 0.05 < spread(ensemble) / single < 0.5
+    single = spread(SingleNetworkRegressor, interval="half_sampling")
+    assert spread(PNCRegressor, interval="half_sampling") < 0.1 * single
+    # a fifth of the variance; a ratio of two variances of twelve correlated draws each
+    assert 0.05 < spread(DeepEnsembleRegressor, members=5) / single < 0.5
 
 
 def test_members_spread_by_their_standard_deviation():
@@ -99,6 +92,10 @@ def test_dropout_widens_with_its_rate_and_is_reproducible():
         assert_array_equal(y_hat, reg.predict(X_NEW))
         widths.append((intervals[:, 1] - intervals[:, 0]).mean())
     assert widths[1] > 2 * widths[0]
+    assert np.isfinite(MCDropoutRegressor(rate=0.9, steps=300, **COMMON).fit(X, Y).predict(X_NEW)).all()
+    small, large = (MCDropoutRegressor(rate=0.05, steps=50, **COMMON).fit(X, k * Y).get_prediction(X_NEW) for k in (1, 10))
+    assert_allclose(large.components.noise, 100 * small.components.noise, rtol=1e-6)
+    assert np.isnan(small.components.procedural).all()
     assert reg.get_prediction(X_NEW).components.noise[0] > 0
 
 
@@ -109,6 +106,7 @@ def test_dropout_widens_with_its_rate_and_is_reproducible():
         (lambda: DeepEnsembleRegressor(engine="kernel"), "engine='kernel' has no single networks to train"),
         (lambda: DeepEnsembleRegressor(interval="infinitesimal_jackknife", **LINEAR), "is for PNCRegressor"),
         (lambda: MCDropoutRegressor(rate=1.5), "rate=1.5 must be a number strictly between 0 and 1"),
+        (lambda: SingleNetworkRegressor(interval="members"), "interval='members' needs several networks"),
         (lambda: MCDropoutRegressor(passes=1), "passes=1"),
         (lambda: MCDropoutRegressor(network=lambda: None), "puts dropout into an MLP"),
     ],

@@ -21,7 +21,9 @@ def diagnose(
     trained = replicates.trained
     findings = [_conditioning(trained), *_bias(replicates, interval, probe)]
     if isinstance(trained, NetworkReplicates):
-        findings += [_convergence(trained), *_width(trained), _linearity(replicates, trained, interval, probe)]
+        findings += [*_convergence(trained), *_width(trained)]
+        if trained.convergence.wanted:  # a training stopped on purpose is not the converged one of the linearisation
+            findings.append(_linearity(replicates, trained, interval, probe))
     return Diagnosis(tuple(finding for finding in findings if finding is not None))
 
 
@@ -53,18 +55,20 @@ def _bias(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray
             "bias of the resamples, in half widths",
             float(shift / half) if half > 0 else 0.0,
             0.5,
-            "bias rivals the spread: use interval='sectioning', another network, or more data",
+            "bias rivals the spread: another network or more data would help; sectioning at least widens with it",
         )
     ]
 
 
-def _convergence(trained: NetworkReplicates) -> Finding:
-    return Finding(
-        "gradient left, relative to the start's",
-        float(trained.convergence.relative_gradient.max()),
-        1e-2,
-        "training stopped early: give the trainer more steps, or use trainer=GaussNewton()",
-    )
+def _convergence(trained: NetworkReplicates) -> list[Finding]:
+    convergence = trained.convergence
+    more = "training stopped early: give the trainer more steps, or use trainer=GaussNewton()"
+    findings = [Finding("gradient left, relative to the start's", float(convergence.relative_gradient.max()), 1e-2, more)]
+    if convergence.wanted:
+        missing = int((~convergence.converged).sum())
+        named = f"{convergence.unconverged}: widen the network, raise regularization or give the trainer more steps"
+        findings.append(Finding("networks that did not converge", missing, 1, named))
+    return findings
 
 
 def _width(trained: NetworkReplicates) -> list[Finding]:
@@ -97,7 +101,7 @@ def _linearity(replicates: PNCReplicates, trained: NetworkReplicates, interval: 
         "trained against linearised prediction, in half widths",
         float(difference.mean() / half) if half > 0 else np.inf,
         0.5,
-        "finite width shows: widen the network, or use engine='kernel'",
+        "finite width shows: widen the network or raise regularization",
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from torch import nn
 
 from unseed import (
@@ -20,9 +20,9 @@ from unseed import (
     NetworkEngine,
     PNCRegressor,
 )
-from unseed.engines import cohorts
+from unseed.engines import cohorts, forecast
 from unseed.engines import network as network_engine
-from unseed.errors import InvalidInputError, NotAvailableError
+from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
 
 ENGINES = [KernelEngine(), LinearizedEngine(), NetworkEngine(dtype="float64")]
 INTERVALS = ["batching", "cheap_bootstrap", "sectioning", "half_sampling", "infinitesimal_jackknife"]
@@ -175,21 +175,50 @@ class TestNetworkEngine:
         with pytest.raises(torch.OutOfMemoryError):
             fitted(NetworkEngine())
 
-    def test_an_interrupted_fit_leaves_the_estimator_as_it_was(self, monkeypatch):
+    def test_an_interrupted_fit_leaves_an_unfitted_estimator(self, monkeypatch):
         reg = fitted(NetworkEngine())
-        before = reg.predict(X_NEW)
 
         def interrupted(*args):
             raise KeyboardInterrupt
 
         monkeypatch.setattr(cohorts, "_train", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            reg.fit(X, Y[:, 1])
-        assert_array_equal(reg.predict(X_NEW), before)
+            reg.fit(X[:, :2], Y[:, 1])
+        with pytest.raises(NotFittedError):
+            reg.predict(X_NEW)
+        assert not hasattr(reg, "convergence_")
 
     def test_a_diverging_rate_is_named(self):
-        with pytest.raises(InvalidInputError, match=r"training diverged with trainer=GradientDescent\(steps=200, rate=50.0"):
-            fitted(NetworkEngine(trainer=GradientDescent(steps=200, rate=50.0)))
+        for rate, steps in ((50.0, 200), (2.0, 20)):  # to NaN, and to a finite loss above the start's
+            with pytest.raises(
+                InvalidInputError, match=rf"rate={rate} diverges: .* use a rate of at most 0\.\d+, or rate='auto'"
+            ):
+                fitted(NetworkEngine(trainer=GradientDescent(steps=steps, rate=rate)))
+
+    def test_stochastic_descent_does_not_depend_on_what_trains_together(self, monkeypatch):
+        engine = NetworkEngine(trainer=SGD(epochs=15, batch_size=10, tolerance=0.9), dtype="float64")
+        together = fitted(engine, "half_sampling").predict_interval(X_NEW)[1]
+        monkeypatch.setattr(network_engine, "available_bytes", lambda device: 1)
+        assert_allclose(fitted(engine, "half_sampling").predict_interval(X_NEW)[1], together, rtol=1e-9)
+
+    def test_a_hopeless_training_is_not_called_converged(self):
+        with pytest.warns(ConvergenceWarning, match="did not converge"):
+            fitted(NetworkEngine(width=64, trainer=SGD(rate=1e5, epochs=20)))
+
+    def test_too_wide_networks_are_refused_before_they_are_drawn(self, monkeypatch):
+        monkeypatch.setattr(forecast, "available_bytes", lambda device: 50_000_000)
+        for engine in (NetworkEngine(width=100_000), LinearizedEngine(width=1_000_000)):
+            with pytest.raises(NotEnoughMemoryError, match=r"of width 1[0,]+ on 40 rows need .* a width of [\d,]+ needs"):
+                fitted(engine, network=MLP())
+
+    def test_noise_of_several_outputs(self):
+        rng = np.random.default_rng(0)
+        points = rng.uniform(-1, 1, size=(150, 2))
+        labels = np.column_stack([np.sin(points[:, 0]), points[:, 1]]) + rng.standard_normal((150, 2)) * [0.1, 0.4]
+        for engine in (KernelEngine(), LinearizedEngine(), NetworkEngine(dtype="float64")):
+            options = {"network": NETWORK, "regularization": 0.02, "random_state": 0, "interval": "batching"}
+            noise = PNCRegressor(engine=engine, **options).fit(points, labels).get_prediction(points[:1]).components.noise[0]
+            assert_allclose(np.sqrt(noise), [0.1, 0.4], rtol=0.2)  # sd of a standard deviation from 150 rows: 6 %
 
     def test_tf32_is_off_unless_asked_for_and_put_back(self, monkeypatch):
         seen = []
@@ -214,6 +243,61 @@ class TestNetworkEngine:
 
 def small_module():
     return nn.Sequential(nn.Linear(3, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 1))
+
+
+ONE_MODULE = nn.Linear(3, 1)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.block, self.last = nn.Linear(3, 32), nn.Sequential(nn.Linear(32, 32), nn.GELU()), nn.Linear(32, 1)
+
+    def forward(self, x):
+        h = self.first(x)
+        return self.last(h + self.block(h))
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(1, 16)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.last = nn.Linear(16, 1)
+
+    def forward(self, x):
+        return self.last(self.layer(self.embed(x[:, :, None])).mean(1))
+
+
+class RandomFeatures(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("frequencies", torch.randn(3, 40))
+        self.last = nn.Linear(40, 1)
+
+    def forward(self, x):
+        return self.last(torch.sin(x @ self.frequencies))
+
+
+class Centred(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.last(x - x.mean(0))
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 30), nn.Linear(30, 1)
+        nn.init.constant_(self.first.weight, 0.5)
+        nn.init.constant_(self.first.bias, 0.1)
+        self.first.requires_grad_(False)
+
+    def forward(self, x):
+        return self.last(torch.sin(self.first(x)))
 
 
 class Images(nn.Module):
@@ -249,11 +333,52 @@ class TestModules:
         assert reg.regularization_ == 1e-6
         assert_array_equal(pickle.loads(pickle.dumps(reg)).predict(X_NEW), reg.predict(X_NEW))
 
+    @pytest.mark.parametrize("module", [Residual, Attention], ids=lambda m: m.__name__)
+    @pytest.mark.parametrize(
+        "engine", ["linearized", NetworkEngine(trainer=SGD(epochs=80, batch_size=10, tolerance=0.5))], ids=str
+    )
+    def test_architectures_people_have(self, module, engine):
+        reg = fitted(engine, "batching", network=module)
+        assert reg.score(X, Y[:, 0]) > 0.3
+        assert (np.diff(reg.get_prediction(X_NEW).conf_int()) > 0).all()
+
+    def test_frozen_layers_stay_frozen(self):
+        reg = fitted(NetworkEngine(trainer=SGD(epochs=20, tolerance=0.9)), "batching", network=Frozen)
+        assert reg._replicates.trained.parameters.shape[-1] == 31
+
+    @pytest.mark.parametrize(
+        ("module", "message"),
+        [
+            (RandomFeatures, "constant 'frequencies' .* is drawn anew for every module"),
+            (Centred, "depends on the other rows of its batch"),
+            (lambda: ONE_MODULE, "returns the same module every time"),
+            (lambda: nn.Linear(5, 1), r"failed on an input of shape \(2, 3\)"),
+            (lambda: nn.GRU(3, 1, batch_first=True), "it must be|failed on an input"),
+            (nn.ReLU, "has no parameters to train"),
+            (nn.Linear, "could not be called without arguments"),
+        ],
+        ids=["random buffer", "batch mean", "one instance", "wrong inputs", "tuple", "no parameters", "arguments"],
+    )
+    def test_modules_that_cannot_be_used_are_explained(self, module, message):
+        with pytest.raises(InvalidInputError, match=message):
+            fitted("linearized", network=module)
+        with pytest.raises(InvalidInputError, match="width=7 belongs to an MLP"):
+            fitted(NetworkEngine(width=7), network=small_module)
+
+    def test_fitting_leaves_the_random_state_of_torch_alone(self):
+        before = torch.random.get_rng_state()
+        fitted("linearized", network=small_module)
+        assert torch.equal(before, torch.random.get_rng_state())
+
     def test_images_keep_their_shape(self):
         rng = np.random.default_rng(0)
         pictures = rng.normal(size=(30, 1, 8, 8))
         target = pictures[:, 0, :4].mean(axis=(1, 2))
         reg = PNCRegressor(engine="linearized", network=Images, regularization=1e-3, random_state=0).fit(pictures, target)
         assert reg.predict_interval(pictures[:5])[1].shape == (5, 2, 1)
+        with pytest.raises(
+            InvalidInputError, match=r"X has rows of shape \(1, 1, 8\) and the network was fitted to \(1, 8, 8\)"
+        ):
+            reg.predict(pictures[:5, :, :1])
         with pytest.raises(ValueError, match=r"dim 4|dimension"):
             PNCRegressor(random_state=0).fit(pictures, target)

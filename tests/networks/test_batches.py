@@ -155,7 +155,7 @@ def test_modules_that_cannot_be_used_are_refused_before_the_work():
         ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), X, 1, torch.float64)
     with pytest.raises(InvalidInputError, match=r"output has shape \(2, 5\) for 2 rows and 1 columns of y"):
         ModuleBatch.of(lambda: nn.Linear(3, 5), X, 1, torch.float64)
-    with pytest.raises(InvalidInputError, match="returned int"):
+    with pytest.raises(InvalidInputError, match=r"must return a torch\.nn\.Module and returned int"):
         ModuleBatch.of(lambda: 3, X, 1, torch.float64)
     with pytest.warns(UserWarning, match="dropout in '1' is switched off"):
         batch = ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 1)), X, 1, torch.float64)

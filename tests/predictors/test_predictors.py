@@ -95,4 +95,4 @@ def test_ensembles_average_their_members():
     assert_allclose(ensemble.predict(X_NEW)[1], networks[3:6].mean(axis=0), rtol=1e-12)
     expected = networks.reshape(3, 3, 4, 1).var(axis=1, ddof=1).mean(axis=0) / 3
     assert_allclose(ensemble.procedural_variance(X_NEW), expected, rtol=1e-12)
-    assert_allclose(EnsembleReplicates(trained, repeated, PLAIN, CPU, 1).procedural_variance(X_NEW), 0.0)
+    assert np.isnan(EnsembleReplicates(trained, repeated, PLAIN, CPU, 1).procedural_variance(X_NEW)).all()

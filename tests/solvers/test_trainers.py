@@ -164,6 +164,15 @@ def test_impossible_trainers_are_refused_at_birth(build):
         build()
 
 
+def test_a_loss_that_cannot_fall_with_a_large_gradient_is_not_converged(monkeypatch):
+    # Steps that are all refused: nothing moves, and the trainer must not call that an end.
+    def stuck(objective, evaluation, parameters, loss, damping, open_):
+        return parameters, loss, damping
+
+    monkeypatch.setattr("unseed.solvers.gauss_newton._best_step", stuck)
+    assert not GaussNewton(steps=6).train(objective("relu"), QUIET).converged.any()
+
+
 def test_progress_shows_the_loss(capsys):
     GaussNewton(steps=2).train(objective(), Progress(active=True))
     assert "Gauss-Newton" in capsys.readouterr().err

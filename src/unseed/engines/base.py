@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -69,6 +69,13 @@ class Convergence:
     steps: int
     wanted: bool
 
+    @property
+    def unconverged(self) -> str:
+        """The networks that missed the tolerance, in words; empty where all reached it."""
+        missing = np.argwhere(~self.converged).tolist()
+        named = ", ".join(f"{'base' if g == 0 else 'auxiliary'} network of replicate {r}" for r, g in missing[:4])
+        return named + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+
 
 class Trained(Protocol):
     """Networks trained on every replicate of a plan."""
@@ -132,3 +139,11 @@ def influence_values(residual: Tensor, weights: Tensor) -> Tensor:
     """
     effect = torch.einsum("ij,ijmk->imk", residual, weights)
     return len(residual) * effect - effect.sum(0)
+
+
+def pooled_noise(moments: Iterable[tuple[Tensor, float]]) -> Tensor:
+    """Noise variance from the summed squares and traces of several fits. Shape (n_outputs,)."""
+    squares, traces = zip(*moments, strict=True)
+    total = torch.stack(squares).sum(0)
+    variance: Tensor = total / max(sum(traces), torch.finfo(total.dtype).tiny)
+    return variance

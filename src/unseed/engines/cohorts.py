@@ -17,12 +17,13 @@ Trainer = GaussNewton | GradientDescent | SGD
 _SIMILAR = 1.25  # replicates whose numbers of rows differ by less are padded and trained together
 
 
-def groups_of_similar_size(plan: Plan) -> list[list[int]]:
-    """Replicates in groups, largest first."""
+def groups_of_similar_size(plan: Plan, trainer: Trainer) -> list[list[int]]:
+    """Replicates in groups, largest first; for SGD of equal size, so that no padding disturbs its mini-batches."""
+    similar = 1.0 + 1e-9 if isinstance(trainer, SGD) else _SIMILAR
     distinct = (plan.counts > 0).sum(axis=1)
     groups: list[list[int]] = []
     for replicate in np.argsort(-distinct, kind="stable").tolist():
-        if groups and distinct[groups[-1][0]] < _SIMILAR * distinct[replicate]:
+        if groups and distinct[groups[-1][0]] < similar * distinct[replicate]:
             groups[-1].append(replicate)
         else:
             groups.append([replicate])
@@ -45,8 +46,8 @@ def train_group(
         now = todo[:at_once]
         try:
             fit = _train(trainer, _objective(now, task, plan, batch, starts), task.progress)
-        except torch.OutOfMemoryError:
-            if at_once == 1:
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            if not _is_lack_of_memory(error) or at_once == 1:
                 raise
             at_once = max(1, at_once // 2)
             torch.cuda.empty_cache()
@@ -59,6 +60,10 @@ def train_group(
             )
         todo = todo[at_once:]
     return done
+
+
+def _is_lack_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _train(trainer: Trainer, objective: Objective, progress: Progress) -> Fit:
@@ -81,7 +86,7 @@ def _objective(replicates: list[int], task: Task, plan: Plan, batch: NetworkBatc
         [np.append(plan.counts[r][own], np.zeros(longest - len(own))) for r, own in zip(replicates, rows, strict=True)]
     )
     place, dtype = torch.from_numpy(index).to(task.X.device), starts.dtype
-    order_seed = int(task.streams.generator("order", *replicates).integers(2**31))
+    seeds = [int(task.streams.generator("order", r).integers(2**31)) for r in replicates]
     return Objective(
         batch,
         starts[replicates].repeat_interleave(n_groups, dim=0),
@@ -89,7 +94,7 @@ def _objective(replicates: list[int], task: Task, plan: Plan, batch: NetworkBatc
         task.labels[place].to(dtype).transpose(1, 2).flatten(0, 1),
         torch.from_numpy(counts).to(task.X).repeat_interleave(n_groups, dim=0),
         task.regularization,
-        order_seed,
+        tuple(seed for seed in seeds for _ in range(n_groups)),
     )
 
 
@@ -100,8 +105,10 @@ class MatrixPrecision:
         self.allowed = allowed
 
     def __enter__(self) -> None:
-        self.before = torch.get_float32_matmul_precision()
+        self.before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
         torch.set_float32_matmul_precision("high" if self.allowed else "highest")
+        torch.backends.cudnn.allow_tf32 = self.allowed
 
     def __exit__(self, *problem: object) -> None:
-        torch.set_float32_matmul_precision(self.before)
+        torch.set_float32_matmul_precision(self.before[0])
+        torch.backends.cudnn.allow_tf32 = self.before[1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from joblib import effective_n_jobs
 
 from unseed.errors import NotEnoughMemoryError
 from unseed.machine import available_bytes, gigabytes
+from unseed.networks import MLPBatch, NetworkBatch
 from unseed.resampling import Plan
 
 _BYTES = 8  # float64
@@ -60,4 +63,28 @@ def check_memory(plan: Plan, device: torch.device, n_jobs: int | None = None, co
     raise NotEnoughMemoryError(
         f"{n_rows:,} rows need {gigabytes(needed)} for their kernel matrices and {gigabytes(available)} are available; "
         f"interval=Batching(batches={n_batches}) solves blocks of {block:,} rows and needs {gigabytes(fits)}"
+    )
+
+
+def check_network_memory(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_number: int, device: torch.device) -> None:
+    """Refuse networks so wide that their parameters and one replicate's activations cannot fit, and name a width that can."""
+    if not isinstance(batch, MLPBatch):
+        return
+    available, rows = available_bytes(device), max(_distinct_rows(plan))
+
+    def needed(width: int) -> int:
+        sized = replace(batch, width=width)
+        # starts and trained parameters, a few copies while a replicate's networks train, and their activations
+        parameters = sized.n_parameters * ((1 + n_groups) * len(plan.counts) + 4 * n_groups)
+        activations = 6 * n_groups * rows * width * batch.network.depth
+        return bytes_per_number * (parameters + activations) + 3 * _BYTES * (rows * batch.n_outputs) ** 2
+
+    if needed(batch.width) <= available:
+        return
+    width = batch.width
+    while width > 1 and needed(width) > available / 2:
+        width //= 2
+    raise NotEnoughMemoryError(
+        f"{len(plan.counts)} networks of width {batch.width:,} on {rows:,} rows need {gigabytes(needed(batch.width))} and "
+        f"{gigabytes(available)} are available; a width of {width:,} needs {gigabytes(needed(width))}"
     )

@@ -8,7 +8,7 @@ import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unseed.engines.base import Task, influence_values
+from unseed.engines.base import Task, influence_values, pooled_noise
 from unseed.engines.forecast import check_memory, shares_one_gram
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel, Profile
@@ -140,9 +140,7 @@ class KernelReplicates:
 
     def noise_variance(self) -> Tensor:
         """Residual sum of squares over its trace, pooled over the reference replicates."""
-        moments = [factor.noise_moments(self.contrast[rows]) for rows, factor in self.references]
-        squares = torch.stack([sum_of_squares for sum_of_squares, _ in moments]).sum(0)
-        return squares / max(sum(trace for _, trace in moments), torch.finfo(squares.dtype).tiny)
+        return pooled_noise(factor.noise_moments(self.contrast[rows]) for rows, factor in self.references)
 
     @property
     def numbers_per_point(self) -> int:

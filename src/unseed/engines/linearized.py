@@ -8,7 +8,9 @@ import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unseed.engines.base import Task
+from unseed.checks import check_whole_number
+from unseed.engines.base import Task, pooled_noise
+from unseed.engines.forecast import check_network_memory
 from unseed.engines.starts import draw_starts, make_batch
 from unseed.engines.tangent import TangentFit
 from unseed.errors import InvalidInputError
@@ -35,6 +37,10 @@ class LinearizedEngine:
 
     width: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.width is not None:
+            check_whole_number("width", self.width, at_least=1)
+
     @property
     def offers_influence(self) -> bool:
         """The expansion is trained to convergence."""
@@ -43,6 +49,7 @@ class LinearizedEngine:
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> LinearizedReplicates:
         """One tangent kernel and one factorisation per replicate."""
         batch = make_batch(task, self.width)
+        check_network_memory(batch, plan, 1, 8, task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device)
 
         def solve(replicate: int, rows: Tensor, counts: Tensor) -> tuple[TangentFit, Tensor]:
@@ -78,7 +85,7 @@ class LinearizedReplicates:
         """Start plus expansion. Shape (n_replicates, n_points, n_groups, n_outputs)."""
         return torch.stack(
             [
-                tangent.batch.outputs(tangent.parameters, X[None])[0][:, None, :] + tangent.predict(X, dual)
+                tangent.start(X)[:, None, :] + tangent.predict(X, dual)
                 for tangent, dual in zip(self.tangents, self.duals, strict=True)
             ]
         )
@@ -98,6 +105,6 @@ class LinearizedReplicates:
 
     def noise_variance(self) -> Tensor:
         """Residual sum of squares over its trace, pooled over the reference replicates."""
-        moments = [self.tangents[r].noise_moments(labels) for r, labels in zip(self.reference, self.contrasts, strict=True)]
-        squares = torch.stack([sum_of_squares for sum_of_squares, _ in moments]).sum(0)
-        return squares / max(sum(trace for _, trace in moments), torch.finfo(squares.dtype).tiny)
+        return pooled_noise(
+            self.tangents[r].noise_moments(labels) for r, labels in zip(self.reference, self.contrasts, strict=True)
+        )

@@ -12,13 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from unseed.checks import check_flag, check_whole_number
-from unseed.engines.base import Convergence, Task
+from unseed.engines.base import Convergence, Task, pooled_noise
 from unseed.engines.cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_group
+from unseed.engines.forecast import check_network_memory
 from unseed.engines.starts import draw_starts, make_batch
 from unseed.engines.tangent import TangentFit
 from unseed.errors import InvalidInputError
 from unseed.machine import available_bytes
-from unseed.networks import MLPBatch, NetworkBatch
+from unseed.networks import MLPBatch, ModuleBatch, NetworkBatch
 from unseed.resampling import Plan
 from unseed.solvers import SGD, Fit, GaussNewton, GradientDescent
 
@@ -76,11 +77,12 @@ allow_tf32=False)
         """
         dtype = getattr(torch, self.dtype)
         batch = make_batch(task, self.width, dtype)
+        check_network_memory(batch, plan, task.labels.shape[1], dtype.itemsize, task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, dtype)
         trainer = self._trainer(task, batch)
         fits: dict[int, Fit] = {}
         with MatrixPrecision(self.allow_tf32):
-            for group in groups_of_similar_size(plan):
+            for group in groups_of_similar_size(plan, trainer):
                 fits |= train_group(group, task, plan, batch, starts, trainer, self._at_once(group, task, plan, batch))
         trained = NetworkReplicates(batch, starts, _in_order(fits, "parameters"), plan, task, _convergence(fits, trainer))
         _warn_if_not_converged(trained.convergence)
@@ -136,13 +138,11 @@ class NetworkReplicates:
         return self.tangents[0].influence(X, self.task.contrast - fitted)
 
     def noise_variance(self) -> Tensor:
-        """Estimate of the linearised network at the trained parameters, pooled over the reference replicates."""
-        moments = [
+        """Estimate of the converged network, linearised at the trained parameters (also where training stopped early)."""
+        return pooled_noise(
             tangent.noise_moments(self.task.contrast[self._rows(r)])
             for r, tangent in zip(self.plan.reference, self.tangents, strict=True)
-        ]
-        squares = torch.stack([sum_of_squares for sum_of_squares, _ in moments]).sum(0)
-        return squares / max(sum(trace for _, trace in moments), torch.finfo(squares.dtype).tiny)
+        )
 
     @property
     def numbers_per_point(self) -> int:
@@ -152,7 +152,7 @@ class NetworkReplicates:
     @cached_property
     def exact_batch(self) -> NetworkBatch:
         """The architecture in float64, whatever it was trained in."""
-        return self.batch if isinstance(self.batch, MLPBatch) else make_batch(self.task, None)
+        return self.batch.in_double() if isinstance(self.batch, ModuleBatch) else self.batch
 
     @cached_property
     def tangents(self) -> list[TangentFit]:
@@ -189,11 +189,8 @@ def _convergence(fits: dict[int, Fit], trainer: Trainer) -> Convergence:
 def _warn_if_not_converged(convergence: Convergence) -> None:
     if not convergence.wanted or bool(convergence.converged.all()):
         return
-    missing = np.argwhere(~convergence.converged)
-    named = ", ".join(f"{'base' if g == 0 else 'auxiliary'} network of replicate {r}" for r, g in missing[:4].tolist())
-    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
     warnings.warn(
-        f"training did not converge in {convergence.steps} steps: {named}{more} (gradient still "
+        f"training did not converge in {convergence.steps} steps: {convergence.unconverged} (gradient still "
         f"{convergence.relative_gradient.max():.1e} of its start). A wider network, more regularization or more steps help",
         ConvergenceWarning,
         stacklevel=2,

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from unseed.engines.base import Task
+from unseed.errors import InvalidInputError
 from unseed.networks import MLP
 from unseed.networks.batch import MLPBatch, NetworkBatch
 from unseed.networks.module import ModuleBatch
@@ -19,6 +20,8 @@ def make_batch(task: Task, width: int | None, dtype: torch.dtype = torch.float64
     n_outputs = task.labels.shape[2]
     if isinstance(task.network, MLP):
         return MLPBatch(task.network, task.X.shape[1], n_outputs, width or task.network.width or WIDTH_PER_ROW * len(task.X))
+    if width is not None:
+        raise InvalidInputError(f"width={width} belongs to an MLP; a torch module has its own")
     return ModuleBatch.of(task.network, task.X[:2], n_outputs, dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,6 +54,10 @@ class TangentFit:
         flat = dual.transpose(1, 2).flatten(0, 1)
         return torch.cat([(block @ flat).reshape(-1, k, n_groups).transpose(1, 2) for block in self._cross(X)])
 
+    def start(self, X: Tensor) -> Tensor:
+        """Output of the network itself at the parameters. Shape (n_points, k)."""
+        return torch.cat([self.batch.outputs(self.parameters, chunk[None])[0] for chunk in self._chunks(X)])
+
     def influence(self, X: Tensor, residual: Tensor) -> Tensor:
         """Influence values of residuals (n_rows, k). Shape (n_rows, n_points, k)."""
         k = self.batch.n_outputs
@@ -70,7 +75,11 @@ class TangentFit:
         n = len(labels)
         return (n * weights).square().sum(0), float(n**2 * inverse.square().sum()) / k
 
-    def _cross(self, X: Tensor) -> list[Tensor]:
+    def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
         hidden = self.batch.width if isinstance(self.batch, MLPBatch) else 1
         size = max(1, _NUMBERS_AT_A_TIME // (self.batch.n_outputs**2 * max(len(self.X), hidden)))
-        return [self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0] for chunk in torch.split(X, size)]
+        return torch.split(X, size)
+
+    def _cross(self, X: Tensor) -> Iterator[Tensor]:
+        for chunk in self._chunks(X):
+            yield self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0]

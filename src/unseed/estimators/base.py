@@ -47,6 +47,8 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
         start = time.perf_counter()
+        for fitted in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, fitted)  # whatever happens now, the estimator is not half the old and half the new
         device = resolve_device(self.device)
         standardize = check_flag("standardize", self.standardize)
         self._check_options()
@@ -58,7 +60,7 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
         progress = Progress(active=bool(self.verbose))
         self._train(TrainingData(X, columns, scaling, streams, device, progress))
         progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
-        self._n_outputs, self._single_output, self._output_names = columns.shape[1], y.ndim == 1, output_names
+        self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
         self.is_fitted_ = True
         return self
 
@@ -181,6 +183,10 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
     def _validate(self, X: Any) -> FloatArray:
         check_is_fitted(self, "is_fitted_")
         validated: FloatArray = validate_data(self, X, reset=False, dtype=np.float64, allow_nd=self._takes_any_shape())
+        if validated.shape[1:] != self._row_shape:
+            raise InvalidInputError(
+                f"X has rows of shape {validated.shape[1:]} and the network was fitted to {self._row_shape}"
+            )
         return validated
 
     def _estimate(self, X: FloatArray) -> Estimate:

@@ -160,6 +160,10 @@ class SingleNetworkRegressor(DeepEnsembleRegressor):
         self.verbose = verbose
 
     def _n_members(self) -> int:
+        if isinstance(self.interval, str) and self.interval == "members":
+            raise InvalidInputError(
+                "interval='members' needs several networks; use DeepEnsembleRegressor, or resample the data"
+            )
         return 1
 
 
@@ -239,7 +243,7 @@ class MCDropoutRegressor(IntervalRegressor):
         return Estimate(answers.mean(axis=0), answers.std(axis=0, ddof=1), np.inf)
 
     def _procedural_chunk(self, X: FloatArray) -> FloatArray:
-        return np.zeros((len(X), 1))
+        return np.full((len(X), 1), np.nan)  # one network says nothing of other seeds
 
     def _noise_variance(self) -> FloatArray:
         return self._network.noise_variance

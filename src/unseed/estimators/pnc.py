@@ -191,7 +191,8 @@ class PNCRegressor(IntervalRegressor):
             option = MonteCarloMean(draws=_MODULE_DRAWS)
         if isinstance(option, MonteCarloMean):
             task = Task(inputs, labels[:, None], network, 0.0)
-            return AveragedDraws(make_batch(task, None), option.draws, data.streams)
+            width = getattr(resolve_engine(self.engine), "width", None)
+            return AveragedDraws(make_batch(task, width), option.draws, data.streams)
         if callable(option):
             return GivenMean(option, data.scaling)
         return ZeroMean(labels.shape[1])

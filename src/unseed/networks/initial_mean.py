@@ -13,11 +13,12 @@ from torch import Tensor
 
 from unseed.checks import check_whole_number
 from unseed.errors import InvalidInputError
-from unseed.networks.batch import NetworkBatch
+from unseed.networks.batch import MLPBatch, NetworkBatch
 from unseed.random import Streams
 from unseed.scaling import Scaling
 
 _DRAWS_AT_A_TIME = 8
+_NUMBERS_AT_A_TIME = 1 << 25  # hidden activations held at once
 
 
 class InitialMean(Protocol):
@@ -73,6 +74,12 @@ class AveragedDraws:
 
     def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
         """Mean output of the untrained networks. Shape (n_rows, n_outputs)."""
+        size = max(
+            1, _NUMBERS_AT_A_TIME // (_DRAWS_AT_A_TIME * (self.batch.width if isinstance(self.batch, MLPBatch) else 1000))
+        )
+        return torch.cat([self._mean(chunk) for chunk in torch.split(inputs, size)])
+
+    def _mean(self, inputs: Tensor) -> Tensor:
         total = inputs.new_zeros(len(inputs), self.batch.n_outputs)
         for first in range(0, self.draws, _DRAWS_AT_A_TIME):
             names = range(first, min(first + _DRAWS_AT_A_TIME, self.draws))

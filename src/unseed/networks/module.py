@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,27 +38,40 @@ class ModuleBatch:
 
     @classmethod
     def of(cls, factory: ModuleFactory, X: Tensor, n_outputs: int, dtype: torch.dtype) -> ModuleBatch:
-        """Build a template and try it on a few rows, before anything expensive starts."""
-        module = factory()
-        if not isinstance(module, torch.nn.Module):
-            raise InvalidInputError(f"network must return a torch.nn.Module and returned {type(module).__name__}")
-        _check_layers(module)
-        template = module.to(device=X.device, dtype=dtype).eval()
-        with torch.no_grad():
-            outputs = template(X.to(dtype))
-        if outputs.shape != (len(X), n_outputs) and not (n_outputs == 1 and outputs.shape == (len(X),)):
+        """Build a template and try it on two rows, before anything expensive starts."""
+        first, second = (_make(factory, seed) for seed in (0, 1))
+        _check_module(first, second)
+        template = copy.deepcopy(first).to(device=X.device, dtype=dtype).eval()
+        rows = X[:2].to(dtype)
+        try:
+            with torch.no_grad():
+                outputs, again, alone = template(rows), template(rows), template(rows[:1])
+        except Exception as error:
             raise InvalidInputError(
-                f"the network's output has shape {tuple(outputs.shape)} for {len(X)} rows and {n_outputs} columns of y; "
-                f"it must be ({len(X)}, {n_outputs})"
+                f"the network failed on an input of shape {tuple(rows.shape)}: {error}. Inputs are {dtype} and standardised "
+                "unless standardize=False"
+            ) from error
+        if not isinstance(outputs, Tensor) or outputs.shape not in ((len(rows), n_outputs), (len(rows),) * (n_outputs == 1)):
+            shape = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+            raise InvalidInputError(
+                f"the network's output has shape {shape} for {len(rows)} rows and {n_outputs} columns of y; "
+                f"it must be ({len(rows)}, {n_outputs})"
+            )
+        if not torch.equal(outputs, again) or not torch.allclose(outputs[:1], alone, rtol=1e-3, atol=1e-4):
+            raise InvalidInputError(
+                "the network's prediction of a row is random or depends on the other rows of its batch; remove what makes it so"
             )
         return cls(factory, template, n_outputs)
 
+    def in_double(self) -> ModuleBatch:
+        """The same modules in float64."""
+        return ModuleBatch(self.factory, copy.deepcopy(self.template).double(), self.n_outputs)
+
     def draw(self, generator: np.random.Generator) -> Tensor:
         """Parameters of a fresh module, its own initialisation under a seed of ours. Shape (p,), float64."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(generator.integers(2**62)))
-            module = self.factory()
-        return torch.cat([parameter.detach().flatten().double().cpu() for parameter in module.parameters()])
+        module = _make(self.factory, int(generator.integers(2**62)))
+        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        return torch.cat([parameter.detach().flatten().double().cpu() for parameter in trained])
 
     def outputs(self, parameters: Tensor, X: Tensor) -> Tensor:
         """Outputs of every network. Shape (B, n, k)."""
@@ -70,11 +84,14 @@ class ModuleBatch:
 
     def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:
         """Tangent kernel between two sets of inputs, from Jacobians held a chunk of rows at a time."""
-        return torch.stack([self._kernel(theta, x, z) for theta, x, z in zip(parameters, X, Z, strict=True)])
+        return torch.stack([self._kernel(theta, x, x if X is Z else z) for theta, x, z in zip(parameters, X, Z, strict=True)])
 
     def _kernel(self, theta: Tensor, x: Tensor, z: Tensor) -> Tensor:
         rows = max(1, _NUMBERS_AT_A_TIME // (2 * self.n_outputs * len(theta)))
         right = torch.split(z, rows)
+        if x is z and len(right) == 1:
+            jacobian = self._jacobian(theta, x)
+            return jacobian @ jacobian.T
         kept = [self._jacobian(theta, chunk) for chunk in right] if len(right) == 1 else None
         blocks = []
         for chunk in torch.split(x, rows):
@@ -96,6 +113,8 @@ class ModuleBatch:
     def _call(self, theta: Tensor, x: Tensor) -> Tensor:
         named, start = {}, 0
         for name, parameter in self.template.named_parameters():
+            if not parameter.requires_grad:
+                continue  # frozen: the template's own values
             named[name] = theta[start : start + parameter.numel()].view(parameter.shape)
             start += parameter.numel()
         outputs: Tensor = functional_call(self.template, named, (x,))
@@ -145,14 +164,47 @@ class ModuleEvaluation:
         return self.batch.cross_kernel(self.parameters, self.X, self.X)
 
 
-def _check_layers(module: torch.nn.Module) -> None:
+def _make(factory: ModuleFactory, seed: int) -> torch.nn.Module:
+    """Call the user's function under a seed of ours, leaving torch's own random state alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            module = factory()
+        except TypeError as error:
+            raise InvalidInputError(f"network could not be called without arguments: {error}") from error
+    if not isinstance(module, torch.nn.Module):
+        raise InvalidInputError(f"network must return a torch.nn.Module and returned {type(module).__name__}")
+    return module
+
+
+def _check_module(module: torch.nn.Module, other: torch.nn.Module) -> None:
+    """Refuse what the theory or the engines cannot deal with."""
+    if module is other:
+        raise InvalidInputError("network returns the same module every time; it must make a new one, with a start of its own")
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise InvalidInputError("the network has no parameters to train")
     for name, layer in module.named_modules():
         if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
             raise InvalidInputError(
                 f"the network's layer {name!r} is {type(layer).__name__}, which makes a row's prediction depend on the other "
                 "rows of its batch; use LayerNorm or GroupNorm"
             )
-    dropped = [n for n, layer in module.named_modules() if isinstance(layer, torch.nn.modules.dropout._DropoutNd) and layer.p]
+    constants = [(n, b) for n, b in module.named_buffers()] + [
+        (n, p) for n, p in module.named_parameters() if not p.requires_grad
+    ]
+    others = dict(other.named_buffers()) | dict(other.named_parameters())
+    for name, values in constants:
+        if not torch.equal(values, others[name]):
+            raise InvalidInputError(
+                f"the network's constant {name!r} (a buffer or a frozen parameter) is drawn anew for every module; fix its "
+                "values, or make it a parameter that is trained"
+            )
+    dropped = [
+        name
+        for name, layer in module.named_modules()
+        if (isinstance(layer, torch.nn.modules.dropout._DropoutNd) and layer.p)
+        or (isinstance(layer, torch.nn.MultiheadAttention) and layer.dropout)
+    ]
     if dropped:
         warnings.warn(
             f"dropout in {', '.join(map(repr, dropped))} is switched off: noise inside training is not part of the theory; "

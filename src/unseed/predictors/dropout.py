@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unseed.errors import InvalidInputError
 from unseed.networks import MLPBatch, resolve_activation
 from unseed.progress import Progress
 from unseed.random import Streams
@@ -49,7 +50,8 @@ def train_dropout(
     """Full-batch gradient steps with momentum on the paper's loss, a fresh set of dropped neurons at every step."""
     batch = objective.batch
     assert isinstance(batch, MLPBatch)
-    speed = (1 - _MOMENTUM) / objective.largest_curvature()[:, None]
+    # masks of the survivors multiply the curvature by up to 1/(1 − rate)
+    speed = (1 - rate) * (1 - _MOMENTUM) / objective.largest_curvature()[:, None]
     parameters = objective.start.clone()
     velocity = torch.zeros_like(parameters)
     with progress.steps("dropout training", steps) as report:
@@ -61,6 +63,8 @@ def train_dropout(
             velocity = _MOMENTUM * velocity - speed * gradient
             parameters = parameters + velocity
             report(loss=float(loss.detach()))
+    if not bool(torch.isfinite(parameters).all()):
+        raise InvalidInputError(f"training with dropout rate={rate} diverged; use a smaller rate")
     residual = objective.labels[0] - batch.outputs(parameters, objective.X)[0]
     noise = residual.square().mean(0).cpu().numpy() * scaling.y_scale**2
     return DropoutNetwork(batch, parameters, rate, scaling, streams, np.asarray(noise))

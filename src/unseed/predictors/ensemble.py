@@ -36,8 +36,11 @@ class EnsembleReplicates(ScaledNetworks):
         return outputs.reshape(-1, self.members, *outputs.shape[1:])
 
     def procedural_variance(self, X: FloatArray) -> FloatArray:
-        """Variance over seeds left in the mean of the members, estimated from them. Shape (n_points, n_outputs)."""
+        """Variance over seeds left in the mean of the members, estimated from them; NaN for one member: not known.
+
+        Shape (n_points, n_outputs).
+        """
         predictions = self.predict_members(X)
         if self.members == 1:
-            return np.zeros(predictions.shape[2:])
+            return np.full(predictions.shape[2:], np.nan)
         return np.asarray(predictions.var(axis=1, ddof=1).mean(axis=0) / self.members)

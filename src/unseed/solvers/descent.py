@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from unseed.errors import InvalidInputError
 from unseed.progress import Progress
 from unseed.solvers.objective import Fit, Objective, norm
 from unseed.solvers.training import GradientDescent
@@ -20,7 +21,7 @@ def descend(training: GradientDescent, objective: Objective, progress: Progress)
     else:
         rate = torch.full((len(objective.start),), training.rate, dtype=torch.float64, device=objective.start.device)
     parameters = objective.start.clone()
-    first, loss, share, step = None, None, None, 0
+    first, loss, share, start_loss, step = None, None, None, None, 0
     with progress.steps("gradient descent", training.steps) as report:
         for step in range(training.steps + 1):
             evaluation = objective.batch.evaluate(parameters, objective.X)
@@ -32,6 +33,7 @@ def descend(training: GradientDescent, objective: Objective, progress: Progress)
                 if adaptive and loss is not None:
                     rate = torch.where(now > loss, rate / 2, rate)
                 loss = now
+                start_loss = now if start_loss is None else start_loss
                 if bool((share <= (training.tolerance or 0.0)).all()):
                     break
             if step < training.steps:
@@ -39,4 +41,11 @@ def descend(training: GradientDescent, objective: Objective, progress: Progress)
                 report(loss=float(loss.max()) if loss is not None and progress.active else 0.0)
     assert loss is not None
     assert share is not None
+    assert start_loss is not None
+    if not bool((loss <= start_loss).all()) and training.steps:
+        largest = float(objective.largest_curvature().max())
+        raise InvalidInputError(
+            f"rate={training.rate} diverges: the loss of {int((~(loss <= start_loss)).sum())} networks ended above its start; "
+            f"use a rate of at most {1 / largest:.3g}, or rate='auto'"
+        )
     return Fit(parameters, loss, share, step, share <= (training.tolerance or 0.0))

@@ -25,7 +25,8 @@ from unseed.solvers.objective import Fit, Objective, norm
 
 _TRIALS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)  # times the last damping
 _NOTHING = 1e-12  # a loss that falls by less has reached the end of its digits
-_SMALLEST, _LARGEST, _FIRST = 1e-13, 1e3, 1e-3  # relative to the mean diagonal of J Jᵀ
+_SMALL_GRADIENT = 1e-2  # a loss that stands still with a larger gradient is stuck, not converged
+_SMALLEST, _LARGEST, _FIRST = 1e-13, 1e8, 1e-3  # relative to the mean diagonal of J Jᵀ
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class GaussNewton:
                 share = norm(objective.gradient(evaluation, parameters)) / first
                 done = share <= self.tolerance
                 if len(losses) > 3:
-                    done |= losses[-4] - loss <= (_NOTHING if blur is None else self.stall) * losses[-4]
+                    fallen = losses[-4] - loss
+                    done |= (fallen <= (_NOTHING if blur is None else self.stall) * losses[-4]) & (share <= _SMALL_GRADIENT)
                 report(loss=float(loss.max()), gradient=float(share.max()))
                 if bool(done.all()):
                     break

@@ -25,8 +25,8 @@ class Objective:
         How often each row counts; 0 pads networks that have fewer rows than others.
     regularization : float
         λ.
-    order_seed : int
-        Of the order in which mini-batches are drawn, the same for all networks of the batch.
+    order_seeds : tuple of int
+        Of the order in which each network's mini-batches are drawn; base and auxiliary network of a replicate share one.
     """
 
     batch: NetworkBatch
@@ -35,7 +35,7 @@ class Objective:
     labels: Tensor
     counts: Tensor
     regularization: float
-    order_seed: int = 0
+    order_seeds: tuple[int, ...] = ()
 
     @property
     def sizes(self) -> Tensor:
@@ -65,7 +65,7 @@ class Objective:
             self.labels[networks, index],
             self.counts[networks, index],
             self.regularization,
-            self.order_seed,
+            self.order_seeds,
         )
 
     def largest_curvature(self, max_rows: int = 512) -> Tensor:

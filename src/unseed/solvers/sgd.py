@@ -57,7 +57,8 @@ class SGD:
 
     def train(self, objective: Objective, progress: Progress) -> Fit:
         """Train every network of the batch together."""
-        n_rows, order = objective.X.shape[1], np.random.default_rng(objective.order_seed)
+        n_rows = objective.X.shape[1]
+        orders = [np.random.default_rng(seed) for seed in objective.order_seeds or [0] * len(objective.start)]
         per_epoch = -(-n_rows // self.batch_size)
         rate = self._largest_rate(objective)
         parameters, velocity = objective.start.clone(), torch.zeros_like(objective.start)
@@ -65,11 +66,12 @@ class SGD:
         first = norm(objective.gradient(evaluation, parameters)).clamp_min(torch.finfo(torch.float64).tiny)
         losses = [objective.loss(evaluation.outputs, parameters)]
         best, best_loss = parameters, losses[0]
+        last_lost = torch.zeros_like(first)
         settled, epoch = torch.zeros_like(first, dtype=torch.bool), 0
         with progress.steps("stochastic gradient descent", self.epochs) as report:
             for epoch in range(1, self.epochs + 1):
-                rows = torch.from_numpy(order.permutation(n_rows)).to(objective.X.device)
-                for index, chunk in enumerate(torch.split(rows, self.batch_size)):
+                rows = torch.from_numpy(np.stack([order.permutation(n_rows) for order in orders])).to(objective.X.device)
+                for index, chunk in enumerate(torch.split(rows, self.batch_size, dim=1)):
                     done = (epoch - 1 + index / per_epoch) / self.epochs
                     now = (rate * 0.5 * (1 + math.cos(math.pi * done)))[:, None].to(parameters.dtype)
                     gradient = self._gradient(objective, parameters, chunk)
@@ -78,6 +80,7 @@ class SGD:
                 loss = objective.loss(objective.batch.outputs(parameters, objective.X), parameters)
                 # A loss far above the best so far (or NaN): go back there and on at half the rate.
                 lost = ~(loss <= 4 * best_loss)
+                last_lost = torch.where(lost, epoch, last_lost)
                 parameters = torch.where(lost[:, None], best, parameters)
                 velocity = torch.where(lost[:, None], 0.0, velocity)
                 rate = torch.where(lost, rate / 2, rate)
@@ -88,11 +91,12 @@ class SGD:
                 report(loss=float(losses[-1].max()) if progress.active else 0.0)
                 if len(losses) > 10:
                     settled = (losses[-11] - losses[-1]).abs() <= self.tolerance * losses[-11].clamp_min(1e-12)
+                    settled &= last_lost <= epoch - 10
                     if bool(settled.all()):
                         break
-        share = norm(objective.gradient(objective.batch.evaluate(parameters, objective.X), parameters)) / first
+        share = norm(objective.gradient(objective.batch.evaluate(best, objective.X), best)) / first
         # A cosine schedule ends at rate zero: where the loss has stopped falling by then, training is over.
-        return Fit(parameters, losses[-1], share, epoch, settled | (share < 0.01))
+        return Fit(best, best_loss, share, epoch, settled | (share < 0.01))
 
     def _largest_rate(self, objective: Objective) -> Tensor:
         if not isinstance(self.rate, str):
@@ -100,10 +104,10 @@ class SGD:
         return 0.5 / objective.largest_curvature(max_rows=min(256, 4 * self.batch_size))
 
     def _gradient(self, objective: Objective, parameters: Tensor, chunk: Tensor) -> Tensor:
-        part = objective.rows(chunk.expand(len(objective.X), -1))
+        part = objective.rows(chunk)
         evaluation = part.batch.evaluate(parameters, part.X)
         # counts over the expected count of a batch: an unbiased estimate of the full gradient also with padded rows
-        expected = objective.sizes / objective.X.shape[1] * chunk.numel()
+        expected = objective.sizes / objective.X.shape[1] * chunk.shape[1]
         weights = (2 * part.counts / expected[:, None])[:, :, None].to(parameters.dtype)
         fit = evaluation.pull(weights * (evaluation.outputs - part.labels))
         return fit + 2 * objective.regularization * (parameters - objective.start)

@@ -29,7 +29,7 @@ benchmark: $(VENV)/.installed-all
 	$(BIN)/python benchmarks/fit_cost.py
 
 clean:
-	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .coverage* htmlcov src/*.egg-info
+	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* htmlcov src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -54,12 +54,21 @@ def test_wrong_usage_is_code_2():
     assert CliRunner().invoke(app, ["demo", "--nonsense"]).exit_code == 2
 
 
-def test_main_turns_faults_into_one_line(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["unseed", "demo", "--level", "7"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--level", "7"], "level=7.0"),
+        (["--out", "nowhere/f.png"], "out='nowhere/f.png'"),
+        (["--out", "f.txt"], "out='f.txt'"),
+        (["--out", "/proc/f.png"], "out='/proc/f.png' could not be written"),
+    ],
+)
+def test_main_turns_faults_into_one_line(monkeypatch, capsys, arguments, message):
+    monkeypatch.setattr(sys, "argv", ["unseed", "demo", *arguments])
     with pytest.raises(SystemExit) as stopped:
         __main__.main()
     assert stopped.value.code == 1
-    assert capsys.readouterr().err.startswith("unseed: level=7.0")
+    assert capsys.readouterr().err.startswith(f"unseed: {message}")
 
 
 def test_without_typer_the_command_says_what_to_install(monkeypatch):

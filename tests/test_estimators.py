@@ -322,8 +322,10 @@ class TestInput:
         assert_allclose(reg.predict(X_NEW), Y.mean())
 
     def test_answers_belong_to_the_user(self):
-        mean, _ = PNCRegressor(random_state=0).fit(X, Y).predict_interval(X_NEW)
-        mean += 1
+        reg = PNCRegressor(random_state=0).fit(X, Y)
+        mean, _ = reg.predict_interval(X_NEW)
+        mean += 1  # not frozen, and not a view of anything the estimator keeps
+        assert_allclose(reg.predict(X_NEW), mean - 1)
 
     def test_unfitted_and_wrong_number_of_features(self):
         with pytest.raises(NotFittedError):

@@ -34,6 +34,16 @@ class TrainingData(NamedTuple):
     device: torch.device
     progress: Progress
 
+    @property
+    def inputs(self) -> torch.Tensor:
+        """Rows as the network sees them, on the device. Shape (n, ...)."""
+        return torch.tensor(self.scaling.to_network(self.X), device=self.device)
+
+    @property
+    def labels(self) -> torch.Tensor:
+        """Labels as the network sees them, on the device. Shape (n, k)."""
+        return torch.tensor(self.scaling.to_labels(self.y), device=self.device)
+
 
 class IntervalRegressor(RegressorMixin, BaseEstimator):
     """Base of the regressors; subclasses train and say what they know at new points."""

@@ -92,8 +92,7 @@ class DeepEnsembleRegressor(IntervalRegressor):
         if method is not None and method.uses_influence:
             raise InvalidInputError("interval='infinitesimal_jackknife' is for PNCRegressor; use a resampling method")
         plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
-        inputs = torch.tensor(data.scaling.to_network(data.X), device=data.device)
-        labels = torch.tensor(data.scaling.to_labels(data.y), device=data.device)
+        inputs, labels = data.inputs, data.labels
         choice = choose(self.network, self.regularization, inputs, labels, data.streams)
         task = Task(inputs, labels[:, None], choice.network, choice.regularization, data.streams, data.progress)
         trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
@@ -228,8 +227,7 @@ class MCDropoutRegressor(IntervalRegressor):
     def _train(self, data: TrainingData) -> None:
         if len(data.X) < 2:
             raise InvalidInputError(f"n_samples={len(data.X)}: at least two rows are needed to fit a network")
-        inputs = torch.tensor(data.scaling.to_network(data.X), device=data.device)
-        labels = torch.tensor(data.scaling.to_labels(data.y), device=data.device)
+        inputs, labels = data.inputs, data.labels
         choice = choose(self.network, self.regularization, inputs, labels, data.streams)
         batch = make_batch(Task(inputs, labels[:, None], choice.network, choice.regularization), None)
         start = batch.draw(data.streams.generator("start", 0)).to(data.device)

@@ -164,8 +164,7 @@ class PNCRegressor(IntervalRegressor):
                 "use a positive regularization or interval='half_sampling'"
             )
         plan = method.plan(len(data.X), data.streams)
-        inputs = torch.tensor(data.scaling.to_network(data.X), device=data.device)
-        labels = torch.tensor(data.scaling.to_labels(data.y), device=data.device)
+        inputs, labels = data.inputs, data.labels
         start = time.perf_counter()
         choice = choose(self.network, self.regularization, inputs, labels, data.streams)
         network, regularization = choice.network, choice.regularization

@@ -32,7 +32,7 @@ def bytes_needed(plan: Plan, n_jobs: int | None = None, copies: int = 1) -> int:
     """Peak of the n-by-n matrices alive at once: kernel matrices, the factors kept, and those being made.
 
     ``copies`` is the number of matrices a solver needs beside its kernel matrix and its factor: one for a triangular
-    solve (LAPACK wants its own ordering), four for an eigendecomposition. Measured peaks agree within a fifth.
+    solve (LAPACK wants its own ordering), four for an eigendecomposition. Measured peaks lie within a third of it.
     """
     n_rows, distinct = _n_rows(plan), _distinct_rows(plan)
     at_once = min(int(effective_n_jobs(n_jobs)), len(distinct))

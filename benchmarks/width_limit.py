@@ -21,8 +21,8 @@ def data(d, n=128, seed=0):
     return X, np.sin(X).sum(axis=1) + 0.001 * rng.standard_normal(n), X_new
 
 
-def fitted(X, y, engine, seed, device, regularization):
-    network = MLP(bias_scale=1.0)
+def fitted(X, y, engine, seed, device, regularization, scale_inputs=False):
+    network = MLP(bias_scale=1.0, scale_inputs=scale_inputs)
     options = {"engine": engine, "network": network, "regularization": regularization, "random_state": seed, "device": device}
     return PNCRegressor(interval=InfinitesimalJackknife(), **options).fit(X, y)
 
@@ -40,19 +40,20 @@ def main():
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--widths", type=int, nargs="+", default=[512, 4096, 32768])
     parser.add_argument("--regularization", type=float, default=1e-4)
+    parser.add_argument("--scale-inputs", action="store_true", help="as network='auto' does")
     options = parser.parse_args()
-    device, lam = options.device, options.regularization
+    device, lam, scaled = options.device, options.regularization, options.scale_inputs
     print(f"synthetic #1, n = 128, λ = {lam:g}; mean absolute distance at 50 points on standardised y, 5 seeds")
     for d in (2, 16):
         X, y, X_new = data(d)
-        reg = fitted(X, y, "kernel", 0, device, lam)
+        reg = fitted(X, y, "kernel", 0, device, lam, scaled)
         kernel = (reg.predict(X_new) - y.mean()) / y.std()
         rows = []
         for width in options.widths:
             distances = []
             for seed in range(5):
-                linear, _ = pnc_and_single(fitted(X, y, LinearizedEngine(width=width), seed, device, lam), X_new)
-                trained, single = pnc_and_single(fitted(X, y, NetworkEngine(width=width), seed, device, lam), X_new)
+                linear, _ = pnc_and_single(fitted(X, y, LinearizedEngine(width=width), seed, device, lam, scaled), X_new)
+                trained, single = pnc_and_single(fitted(X, y, NetworkEngine(width=width), seed, device, lam, scaled), X_new)
                 pairs = ((trained, linear), (linear, kernel), (trained, kernel), (single, kernel))
                 distances.append([np.abs(a - b).mean() for a, b in pairs])
             rows.append(np.mean(distances, axis=0))
@@ -63,7 +64,10 @@ def main():
         slopes = np.polyfit(np.log(options.widths), np.log(np.array(rows)), 1)[0]
         print(f"  d = {d:2} slopes in log width: {', '.join(f'{slope:.2f}' for slope in slopes)} (theory: -0.5, first three)")
         pnc, single = zip(
-            *(pnc_and_single(fitted(X, y, NetworkEngine(width=4096), s, device, lam), X_new) for s in range(options.seeds)),
+            *(
+                pnc_and_single(fitted(X, y, NetworkEngine(width=4096), s, device, lam, scaled), X_new)
+                for s in range(options.seeds)
+            ),
             strict=True,
         )
         ratio = np.var(pnc, axis=0).mean() / np.var(single, axis=0).mean()

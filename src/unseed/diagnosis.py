@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from unseed.engines import KernelReplicates, LinearizedReplicates, Network, NetworkReplicates
+from unseed.engines import KernelReplicates, LinearizedReplicates, NetworkReplicates
 from unseed.intervals import IntervalMethod
 from unseed.predictors import PNCReplicates
 from unseed.results import Diagnosis, Finding, FloatArray, two_sided_quantile
@@ -14,9 +14,7 @@ from unseed.solvers import WeightedRidge
 _ROWS = 200  # of the tangent kernels compared
 
 
-def diagnose(
-    replicates: PNCReplicates, network: Network, regularization: float, interval: IntervalMethod, probe: FloatArray
-) -> Diagnosis:
+def diagnose(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> Diagnosis:
     """Collect the findings that apply to these networks, looking at the points ``probe``."""
     trained = replicates.trained
     findings = [_conditioning(trained), *_bias(replicates, interval, probe)]

@@ -147,6 +147,20 @@ class TestNetworkEngine:
         with pytest.raises(InvalidInputError, match="needs converged training"):
             fitted(engine, "infinitesimal_jackknife")
 
+    def test_figures_of_the_diagnosis_are_what_they_say(self):
+        reg = fitted(NetworkEngine(dtype="float64"))
+        values = {finding.name: finding.value for finding in reg.diagnose().findings}
+        trained = reg._replicates.trained
+        moved = (trained.parameters[0, 0] - trained.starts[0]).norm() / trained.starts[0].norm()
+        assert_allclose(values["distance of the parameters from their start"], float(moved), rtol=1e-12)
+        centre, *others = reg._replicates.predict(reg._probe)
+        low, high = reg.predict_interval(reg._probe)[1][:, :, 0].T
+        shift = np.abs(np.mean(others, axis=0) - centre).mean() / ((high - low).mean() / 2)
+        assert_allclose(values["bias of the resamples, in half widths"], shift, rtol=1e-9)
+        linear = fitted(LinearizedEngine()).predict(reg._probe)  # same seed, same starts
+        apart = np.abs(centre[:, 0] - linear).mean() / ((high - low).mean() / 2)
+        assert_allclose(values["trained against linearised prediction, in half widths"], apart, rtol=1e-6)
+
     def test_a_narrow_network_is_diagnosed(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -221,15 +235,18 @@ class TestNetworkEngine:
             assert_allclose(np.sqrt(noise), [0.1, 0.4], rtol=0.2)  # sd of a standard deviation from 150 rows: 6 %
 
     def test_tf32_is_off_unless_asked_for_and_put_back(self, monkeypatch):
+        def flags():
+            return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+
         seen = []
         real = cohorts._train
-        monkeypatch.setattr(cohorts, "_train", lambda *args: seen.append(torch.get_float32_matmul_precision()) or real(*args))
-        before = torch.get_float32_matmul_precision()
+        monkeypatch.setattr(cohorts, "_train", lambda *args: seen.append(flags()) or real(*args))
+        before = flags()
         fitted(NetworkEngine(trainer=GradientDescent(steps=1)))
         fitted(NetworkEngine(trainer=GradientDescent(steps=1), allow_tf32=True))
-        assert set(seen[: len(seen) // 2]) == {"highest"}
-        assert set(seen[len(seen) // 2 :]) == {"high"}
-        assert torch.get_float32_matmul_precision() == before
+        assert set(seen[: len(seen) // 2]) == {("highest", False)}
+        assert set(seen[len(seen) // 2 :]) == {("high", True)}
+        assert flags() == before
 
     @pytest.mark.parametrize("options", [{"width": 0}, {"trainer": "adam"}, {"dtype": "float16"}, {"allow_tf32": 1}], ids=str)
     def test_impossible_options_are_refused_at_birth(self, options):

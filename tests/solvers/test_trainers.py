@@ -139,6 +139,16 @@ def test_stochastic_descent_with_padded_rows_is_unbiased():
     assert_allclose(one.parameters, step.parameters, rtol=0, atol=1e-12)
 
 
+def test_momentum_and_schedule_are_the_loop():
+    problem, parameters, velocity = objective(), objective().start.clone(), 0.0
+    for epoch in range(4):  # one batch of all rows an epoch, so the order does not matter
+        rate = 0.01 * 0.5 * (1 + np.cos(np.pi * epoch / 4))
+        velocity = 0.7 * velocity - rate * autograd_gradient(problem, parameters)
+        parameters = parameters + velocity
+    fit = SGD(epochs=4, batch_size=24, rate=0.01, momentum=0.7).train(problem, QUIET)
+    assert_allclose(fit.parameters, parameters, rtol=0, atol=1e-12)
+
+
 def test_stochastic_descent_recovers_from_too_large_a_rate():
     problem = objective("relu", regularization=0.1)
     fit = SGD(epochs=60, batch_size=8, rate=3.0).train(problem, QUIET)

@@ -109,7 +109,7 @@ class PNCRegressor(IntervalRegressor):
     def diagnose(self) -> Diagnosis:
         """Is the theory's ground under these intervals? What holds, what does not, and what to change."""
         check_is_fitted(self, "is_fitted_")
-        return diagnose(self._replicates, self.network_, self.regularization_, self.interval_, self._probe)
+        return diagnose(self._replicates, self.interval_, self._probe)
 
     def sample_networks(
         self, X: Any, n_networks: int = 100, *, members: int = 1, random_state: RandomState = None

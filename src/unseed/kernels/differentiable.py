@@ -12,7 +12,7 @@ from torch import Tensor
 
 from unseed.errors import InvalidInputError
 
-DIFFERENTIABLE = ("relu", "erf")
+DIFFERENTIABLE = ("relu", "erf", "sin")
 
 
 def ntk_of_scales(
@@ -26,10 +26,10 @@ def ntk_of_scales(
     input_scale : Tensor of shape (d,) or (1,)
         Relevance of every feature, or one for all.
     weight_std, bias_scale : Tensor of shape ()
-    activation : {"relu", "erf"}
+    activation : {"relu", "erf", "sin"}
     depth : int
     """
-    moments = {"relu": _relu_moments, "erf": _erf_moments}.get(activation)
+    moments = {"relu": _relu_moments, "erf": _erf_moments, "sin": _sin_moments}.get(activation)
     if moments is None:
         raise InvalidInputError(f"activation={activation!r} has no differentiable kernel; use one of {DIFFERENTIABLE}")
     scaled = X * input_scale
@@ -61,3 +61,12 @@ def _relu_moments(covariance: Tensor) -> tuple[Tensor, Tensor]:
     angle = torch.acos(cosine)
     value = norm * ((1 - cosine.square()).sqrt() + (math.pi - angle) * cosine) / math.pi
     return torch.where(same, variance.expand_as(value), value), torch.where(same, 1.0, 1 - angle / math.pi)
+
+
+def _sin_moments(covariance: Tensor) -> tuple[Tensor, Tensor]:
+    scale = 1 / (1 - math.exp(-2))
+    variance = covariance.diagonal()
+    total = variance[:, None] + variance[None, :]
+    near = torch.exp(-(total / 2 - covariance).clamp_min(0.0))
+    far = torch.exp(-(total / 2 + covariance).clamp_min(0.0))
+    return scale * (near - far), scale * (near + far)

@@ -103,3 +103,31 @@ class ErfDual:
         value = self.normalisation * 2 / math.pi * torch.atan2(2 * covariance, determinant.sqrt())
         derivative = self.normalisation * 4 / math.pi * determinant.rsqrt()
         return Moments(value, derivative, relative_gap(value, left.power, right.power))
+
+
+@dataclass(frozen=True)
+class SinDual:
+    """The sine in closed form: differences of Gaussians of the distance and of the mirrored distance."""
+
+    normalisation: float = 2 / (1 - math.exp(-2))
+
+    def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """E[sin²] = (1 − e^(−2q))/2 and E[cos²] = (1 + e^(−2q))/2."""
+        scale = self.normalisation / 2
+        return -scale * torch.expm1(-2 * variance), scale * (1 + torch.exp(-2 * variance))
+
+    def features(self, variance: Tensor) -> Tensor:
+        """Nothing beyond the variance."""
+        return variance[:, None]
+
+    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+        """E[sin sin] and E[cos cos] = (e^(−|u−v|²/2) ∓ e^(−|u+v|²/2))/2, the squared distances without cancellation."""
+        root, other_root = left.variance.sqrt()[:, None], right.variance.sqrt()[None, :]
+        product, spread = root * other_root, (root - other_root).square()
+        other_gap = 1 + angles.cosine.abs()
+        gap = angles.sine.square() / other_gap  # 1 − |cos θ|, with all its digits
+        larger, smaller = torch.exp(-spread / 2 - product * gap), torch.exp(-spread / 2 - product * other_gap)
+        # e^−a − e^−b = −e^−a expm1(a − b), with b − a = 2 √(qr) |cos θ|: no digits lost where both are close.
+        value = -self.normalisation / 2 * angles.cosine.sign() * larger * torch.expm1(-2 * product * angles.cosine.abs())
+        derivative = self.normalisation / 2 * (larger + smaller)
+        return Moments(value, derivative, relative_gap(value, left.power, right.power))

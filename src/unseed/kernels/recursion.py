@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from unseed.errors import InvalidInputError
-from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual
+from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual, SinDual
 from unseed.kernels.geometry import first_layer_angles, next_layer_angles
 from unseed.kernels.hermite import HermiteDual
 from unseed.networks import MLP, resolve_activation
@@ -59,9 +59,11 @@ class Profile:
 def dual_of(network: MLP) -> Dual:
     """Closed form where there is one, Hermite expansion otherwise."""
     activation = resolve_activation(network.activation)
-    if activation is resolve_activation("relu"):
-        return ReluDual()
-    return ErfDual() if activation is resolve_activation("erf") else HermiteDual(activation)
+    closed_forms: dict[str, Dual] = {"relu": ReluDual(), "erf": ErfDual(), "sin": SinDual()}
+    for name, dual in closed_forms.items():
+        if activation is resolve_activation(name):
+            return dual
+    return HermiteDual(activation)
 
 
 def profile(network: MLP, X: Tensor) -> Profile:

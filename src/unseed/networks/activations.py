@@ -87,7 +87,7 @@ _BY_NAME = {
         Activation("gelu", torch.nn.functional.gelu, _gelu_derivative),
         Activation("softplus", lambda u: torch.logaddexp(u, torch.zeros_like(u)), torch.sigmoid),
         Activation("silu", torch.nn.functional.silu, _silu_derivative),
-        Activation("sin", torch.sin, torch.cos),
+        Activation("sin", torch.sin, torch.cos, known_second_moment=(1 - math.exp(-2)) / 2),
     )
 }
 

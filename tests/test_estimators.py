@@ -24,19 +24,21 @@ from unseed import (
     MonteCarloMean,
     PNCRegressor,
     Sectioning,
+    TruthInterval,
 )
 from unseed.engines import forecast
 from unseed.errors import InvalidInputError, NotEnoughMemoryError
 
 X, Y = load_diabetes(return_X_y=True)
 X, Y, X_NEW = X[:120], Y[:120], X[120:150]
+NETWORK = MLP(bias_scale=1.0, scale_inputs=True)
 
 
 @parametrize_with_checks(
     [
         PNCRegressor(),
-        PNCRegressor(interval=CheapBootstrap(), regularization=1e-6),
-        PNCRegressor(interval="infinitesimal_jackknife"),
+        PNCRegressor(interval=CheapBootstrap(), network=NETWORK, regularization=1e-6),
+        PNCRegressor(interval="infinitesimal_jackknife", network=NETWORK),
         PNCRegressor(engine=KernelEngine(training=GradientDescent(steps=200, rate=0.1)), standardize=True),
     ]
 )
@@ -93,7 +95,7 @@ class TestUse:
 
     def test_fitted_attributes_say_what_auto_came_to(self):
         reg = PNCRegressor(random_state=0).fit(X, Y)
-        assert reg.interval_ == Sectioning(4)
+        assert reg.interval_ == TruthInterval(4)
         assert isinstance(reg.network_, MLP)
         assert reg.regularization_ > 0
         assert reg.network == "auto"
@@ -159,12 +161,14 @@ class TestNetworks:
         assert pnc < ensemble < single
 
     def test_initial_means(self):
-        zero = PNCRegressor(random_state=0, regularization=0.01).fit(X, Y)
-        drawn = PNCRegressor(random_state=0, regularization=0.01, initial_mean=MonteCarloMean(draws=200)).fit(X, Y)
+        zero = PNCRegressor(random_state=0, network=NETWORK, regularization=0.01).fit(X, Y)
+        drawn = PNCRegressor(random_state=0, network=NETWORK, regularization=0.01, initial_mean=MonteCarloMean(draws=200)).fit(
+            X, Y
+        )
         difference = drawn.predict(X_NEW) - zero.predict(X_NEW)
         expected = np.sqrt(zero.get_prediction(X_NEW).components.procedural / 200)
         assert 0.3 < np.sqrt(np.mean(difference**2)) / np.sqrt(np.mean(expected**2)) < 3
-        exact = PNCRegressor(random_state=0, regularization=10.0, initial_mean=lambda X: 100 * X[:, 0] + 7)
+        exact = PNCRegressor(random_state=0, network=NETWORK, regularization=10.0, initial_mean=lambda X: 100 * X[:, 0] + 7)
         exact.fit(X, 100 * X[:, 0] + 7)
         assert_allclose(exact.predict(X_NEW), 100 * X_NEW[:, 0] + 7, rtol=1e-10)
         with pytest.raises(InvalidInputError, match="initial_mean returned an array of shape"):
@@ -251,7 +255,7 @@ class TestInput:
         assert_allclose(constant.predict(X_NEW), 3.0)
         assert_allclose(constant.predict_interval(X_NEW)[1], 3.0)
         only_flat = PNCRegressor(random_state=0).fit(np.ones((20, 2)), np.arange(20.0))
-        assert_allclose(only_flat.predict(np.ones((3, 2))), 9.5, atol=1e-6)
+        assert_allclose(only_flat.predict(np.ones((3, 2))), 9.5, atol=1e-4)
 
     def test_one_row_is_refused_and_two_are_enough(self):
         for interval in ("auto", "batching", "half_sampling", "cheap_bootstrap", "infinitesimal_jackknife"):
@@ -261,10 +265,12 @@ class TestInput:
         assert np.isfinite(two.get_prediction(X_NEW).conf_int()).all()
 
     def test_duplicate_rows_count_as_rows(self):
-        twice = PNCRegressor(random_state=0, interval="infinitesimal_jackknife", regularization=0.01, standardize=False)
+        twice = PNCRegressor(
+            random_state=0, interval="infinitesimal_jackknife", network=NETWORK, regularization=0.01, standardize=False
+        )
         once = clone(twice)
         assert_allclose(twice.fit(np.tile(X, (2, 1)), np.tile(Y, 2)).predict(X_NEW), once.fit(X, Y).predict(X_NEW), rtol=1e-7)
-        tiny = PNCRegressor(random_state=0, regularization=1e-10).fit(np.tile(X, (2, 1)), np.tile(Y, 2))
+        tiny = PNCRegressor(random_state=0, network=NETWORK, regularization=1e-10).fit(np.tile(X, (2, 1)), np.tile(Y, 2))
         assert np.isfinite(tiny.predict_interval(X_NEW)[1]).all()
 
     def test_integers_and_single_precision(self):

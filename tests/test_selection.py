@@ -1,16 +1,19 @@
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from oracles.regression import leave_one_out_by_refitting
-from unseed import MLP, LinearizedEngine, PNCRegressor
+from unseed import MLP, AutoNetwork, LinearizedEngine, PNCRegressor
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
 from unseed.kernels.differentiable import ntk_of_scales
 from unseed.random import Streams
-from unseed.selection import LeaveOneOut, choose_regularization, evidence, leave_one_out, select_by_evidence
+from unseed.selection import LeaveOneOut, choice, choose_regularization, evidence_ahead, leave_one_out, select_network
+from unseed.selection.criteria import CRITERIA, evidence
+from unseed.selection.landscape import Architecture, Landscape
+from unseed.selection.rows import NEIGHBOURS, representative_rows
 
 RNG = np.random.default_rng(0)
 NETWORK = MLP(bias_scale=1.0)
@@ -64,8 +67,12 @@ def friedman(n, noise, seed=0):
     return X, f + noise * rng.standard_normal(n), f
 
 
-class TestEvidence:
-    @pytest.mark.parametrize("activation", ["relu", "erf"])
+def standardised(X, y):
+    return torch.tensor((X - X.mean(0)) / X.std(0)), torch.tensor((y - y.mean()) / y.std())[:, None]
+
+
+class TestCriteria:
+    @pytest.mark.parametrize("activation", ["relu", "erf", "sin"])
     @pytest.mark.parametrize("depth", [1, 3])
     def test_differentiable_kernel_is_the_kernel(self, activation, depth):
         X = RNG.normal(size=(12, 3))
@@ -79,67 +86,157 @@ class TestEvidence:
         with pytest.raises(InvalidInputError, match="activation='tanh' has no differentiable kernel"):
             ntk_of_scales(torch.zeros(2, 2), torch.ones(2), torch.tensor(1.0), torch.tensor(1.0), "tanh", 1)
 
-    def test_criterion_is_the_marginal_likelihood_with_its_best_amplitude(self):
+    def test_evidence_is_the_marginal_likelihood_with_its_best_amplitude(self):
         X, y = data(15, 0.3)
-        criterion = evidence._Criterion(torch.tensor(X), torch.tensor(y), "erf", 1)
-        point = np.array([-0.3, 0.2, 0.1, -2.0])
-        K = criterion._kernel(torch.tensor(point)).numpy()
+        K = ntk(X, network=NETWORK)
         A = K / np.diag(K).mean() + np.exp(-2.0) * np.eye(15)
         densities = [stats.multivariate_normal(cov=a * A).logpdf(y[:, 0]) for a in np.exp(np.linspace(-6, 4, 4001))]
         constant = 0.5 * np.log(2 * np.pi) + 0.5
-        assert_allclose(float(criterion.evidence(torch.tensor(point))), max(densities) / 15 + constant, atol=1e-5)
+        assert_allclose(evidence(torch.tensor(A), torch.tensor(y)).value, max(densities) / 15 + constant, atol=1e-5)
 
-    @pytest.mark.parametrize("activation", ["relu", "erf"])
-    def test_gradient_is_the_derivative(self, activation):
+    @pytest.mark.parametrize("ridge", [0.01, 1.0])
+    def test_leave_one_out_is_refitting(self, ridge):
         X, y = data(20, 0.3)
-        criterion = evidence._Criterion(torch.tensor(X), torch.tensor(y), activation, 2)
-        point = torch.tensor([-0.3, 0.2, 0.1, 0.1, -2.0], dtype=torch.float64, requires_grad=True)
-        (gradient,) = torch.autograd.grad(criterion.evidence(point), point)
-        for i in range(5):
-            step = torch.zeros(5, dtype=torch.float64)
-            step[i] = 1e-5
-            with torch.no_grad():
-                difference = (criterion.evidence(point + step) - criterion.evidence(point - step)) / 2e-5
-            assert_allclose(float(gradient[i]), float(difference), rtol=1e-5, atol=1e-8)
+        K = ntk(X, network=NETWORK)
+        score = CRITERIA["leave_one_out"](torch.tensor(K + ridge * np.eye(20)), torch.tensor(y)).value
+        assert_allclose(score, -0.5 * np.log(np.mean(leave_one_out_by_refitting(K, y, ridge) ** 2)), rtol=1e-10)
 
+    @pytest.mark.parametrize("name", list(CRITERIA))
+    def test_slope_is_the_derivative_in_the_matrix(self, name):
+        generator = torch.Generator().manual_seed(0)
+        root = torch.randn(9, 9, generator=generator, dtype=torch.float64)
+        A, y = root @ root.T + torch.eye(9, dtype=torch.float64), torch.randn(9, 2, generator=generator, dtype=torch.float64)
+        direction = torch.randn(9, 9, generator=generator, dtype=torch.float64)
+        direction = direction + direction.T
+        criterion = CRITERIA[name]
+        difference = (criterion(A + 1e-6 * direction, y).value - criterion(A - 1e-6 * direction, y).value) / 2e-6
+        assert_allclose(float((criterion(A, y).slope * direction).sum()), difference, rtol=1e-7)
+
+    @pytest.mark.parametrize("name", list(CRITERIA))
+    def test_a_matrix_that_cannot_be_factorised_has_no_score(self, name):
+        assert CRITERIA[name](-torch.eye(3, dtype=torch.float64), torch.ones(3, 1, dtype=torch.float64)) is None
+
+    @pytest.mark.parametrize("name", list(CRITERIA))
+    @pytest.mark.parametrize("activation", ["relu", "erf", "sin"])
+    def test_gradient_in_the_scales(self, activation, name):
+        X, y = map(torch.tensor, data(20, 0.3))
+        landscape = Landscape(X, y, Architecture(activation, 2), CRITERIA[name])
+        point = np.array([-0.3, 0.2, 0.1, 0.1, -2.0])
+        score, slope = landscape.score_and_slope(point)
+        assert_allclose(score, landscape.score(point), rtol=1e-12)
+        for i in range(5):
+            step = np.zeros(5)
+            step[i] = 1e-5
+            difference = (landscape.score(point + step) - landscape.score(point - step)) / 2e-5
+            assert_allclose(slope[i], difference, rtol=1e-5, atol=1e-8)
+
+    def test_a_hopeless_point_is_a_bad_one_and_not_a_fault(self):
+        X, y = map(torch.tensor, data(20, 0.3))
+        landscape = Landscape(X, y, Architecture("erf", 1), lambda matrix, labels: None)
+        assert landscape.score(np.zeros(4)) < -1e9
+        assert landscape.score_and_slope(np.zeros(4))[0] < -1e9
+
+
+class TestRows:
+    def test_few_rows_are_all_rows(self):
+        assert_array_equal(representative_rows(torch.zeros(5, 2), 10, np.random.default_rng(0)), np.arange(5))
+
+    def test_half_of_them_are_close_together(self):
+        X = torch.tensor(RNG.normal(size=(5000, 2)))
+        rows = representative_rows(X, 400, np.random.default_rng(0))
+        assert len(rows) == len(set(rows.tolist())) == 400
+        nearest = torch.cdist(X[rows], X[rows]).fill_diagonal_(torch.inf).min(dim=1).values
+        random = X[torch.randperm(5000, generator=torch.Generator().manual_seed(0))[:400]]
+        usual = torch.cdist(random, random).fill_diagonal_(torch.inf).min(dim=1).values
+        assert nearest.median() < 0.6 * usual.median()
+        assert NEIGHBOURS < 400 / 2
+
+
+class TestAutoNetwork:
     def test_relevances_find_the_features_that_matter(self):
         X, y, _ = friedman(200, 0.5)
-        reg = PNCRegressor(network="evidence", random_state=0).fit(X, y)
+        reg = PNCRegressor(random_state=0).fit(X, y)
         scale = np.array(reg.network_.input_scale)
         assert scale[:5].min() > 3 * scale[5:].max()
         new, _, truth = friedman(300, 0.0, seed=1)
-        plain = PNCRegressor(random_state=0).fit(X, y)
+        plain = PNCRegressor(network=MLP(bias_scale=1.0, scale_inputs=True), random_state=0).fit(X, y)
         assert np.mean((reg.predict(new) - truth) ** 2) < 0.25 * np.mean((plain.predict(new) - truth) ** 2)
         assert "evidence per row" in str(reg.selection_)
         assert reg.selection_.best.network == reg.network_
         assert plain.selection_ is None
 
+    def test_leave_one_out_is_the_other_criterion(self):
+        X, y, _ = friedman(100, 0.5)
+        reg = PNCRegressor(network=AutoNetwork(criterion="leave_one_out"), random_state=0).fit(X, y)
+        new, _, truth = friedman(300, 0.0, seed=1)
+        assert np.mean((reg.predict(new) - truth) ** 2) < 0.1 * np.var(truth)
+        assert "leave-one-out per row" in str(reg.selection_)
+
+    def test_relevances_can_be_left_out(self):
+        X, y, _ = friedman(80, 0.5)
+        reg = PNCRegressor(network=AutoNetwork(relevance=False), random_state=0).fit(X, y)
+        assert not any(candidate.has_relevance for candidate in reg.selection_.candidates)
+
     def test_relevances_are_dropped_where_they_do_not_pay(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(30, 12))
         y = np.tanh(X.sum(axis=1) / 3) + 0.3 * rng.standard_normal(30)
-        scale = PNCRegressor(network="evidence", random_state=0).fit(X, y).network_.input_scale
+        scale = PNCRegressor(random_state=0).fit(X, y).network_.input_scale
         assert np.ptp(scale) == 0
 
-    def test_it_is_deterministic_and_subsamples_many_rows(self, monkeypatch):
-        X, y, _ = friedman(150, 0.5)
-        X, y = torch.tensor((X - X.mean(0)) / X.std(0)), torch.tensor((y - y.mean()) / y.std())[:, None]
-        monkeypatch.setattr(evidence, "MAX_ROWS", 80)
-        monkeypatch.setattr(evidence, "ARCHITECTURES", (("erf", 1),))
-        first, again = (select_by_evidence(X, y, Streams(0)) for _ in range(2))
+    def test_fast_structure_is_not_taken_for_noise(self):
+        # From most starts the climb ends where everything is noise: a wave along one of five features.
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(250, 5))
+        truth = np.sin(5 * X[:, 0])
+        reg = PNCRegressor(random_state=0).fit(X, truth + 0.1 * rng.standard_normal(250))
+        assert np.sqrt(np.mean((reg.predict(X) - truth) ** 2)) < 0.15
+
+    def test_it_is_deterministic_and_uses_more_rows_in_three_stages(self, monkeypatch):
+        X, y = standardised(*friedman(150, 0.5)[:2])
+        monkeypatch.setattr(choice, "SCREENING_ROWS", 60)
+        monkeypatch.setattr(choice, "COMPARING_ROWS", 90)
+        first, again = (select_network(X, y, Streams(0), AutoNetwork(max_rows=120)) for _ in range(2))
         assert first == again
+        assert AutoNetwork(max_rows=120).stages == (60, 90, 120)
+
+    def test_a_rival_has_another_architecture_and_nearly_the_score(self):
+        X, y = standardised(*friedman(80, 0.5)[:2])
+        selection = select_network(X, y, Streams(0))
+        rival = selection.rival
+        if rival is not None:
+            assert (rival.network.activation, rival.network.depth) != (
+                selection.best.network.activation,
+                selection.best.network.depth,
+            )
+            assert rival.score > selection.best.score - 0.05
+        lonely = choice.Selection((selection.best,))
+        assert lonely.rival is None
 
     def test_given_regularization_is_kept_and_hopeless_points_are_survived(self):
         X, y = data(25, 0.1)
-        assert PNCRegressor(network="evidence", regularization=0.5, random_state=0).fit(X, y).regularization_ == 0.5
-        constant = PNCRegressor(network="evidence", random_state=0).fit(X, np.full(25, 2.0))
+        assert PNCRegressor(regularization=0.5, random_state=0).fit(X, y).regularization_ == 0.5
+        constant = PNCRegressor(random_state=0).fit(X, np.full(25, 2.0))
         assert_allclose(constant.predict(X), 2.0)
-        duplicated = PNCRegressor(network="evidence", random_state=0).fit(np.tile(X, (2, 1)), np.tile(y[:, 0], 2))
+        duplicated = PNCRegressor(random_state=0).fit(np.tile(X, (2, 1)), np.tile(y[:, 0], 2))
         assert np.isfinite(duplicated.predict(X)).all()
 
     def test_real_networks_train_what_was_chosen(self):
         X, y, _ = friedman(60, 0.5)
-        options = {"network": "evidence", "random_state": 0, "interval": "batching"}
-        kernel = PNCRegressor(**options).fit(X, y)
-        trained = PNCRegressor(engine=LinearizedEngine(width=2048), **options).fit(X, y)
+        kernel = PNCRegressor(random_state=0, interval="batching").fit(X, y)
+        trained = PNCRegressor(engine=LinearizedEngine(width=2048), random_state=0, interval="batching").fit(X, y)
+        assert trained.network_ == kernel.network_
         assert np.corrcoef(kernel.predict(X), trained.predict(X))[0, 1] > 0.99
+
+    @pytest.mark.parametrize("options", [{"criterion": "luck"}, {"relevance": 3}, {"max_rows": 2}])
+    def test_impossible_options_are_refused(self, options):
+        with pytest.raises(InvalidInputError, match=next(iter(options))):
+            AutoNetwork(**options)
+
+
+def test_evidence_says_how_far_a_given_network_is_behind():
+    X, y = standardised(*friedman(100, 0.1)[:2])
+    selection = select_network(X, y, Streams(0), AutoNetwork(relevance=False))
+    best = selection.best
+    assert evidence_ahead(X, y, best.network, best.regularization * 100) < 0.05
+    assert evidence_ahead(X, y, MLP(activation="erf", input_scale=[50.0] * 8), 1e-3) > 0.3

@@ -2,9 +2,11 @@
 
 from unseed.engines import KernelEngine, LinearizedEngine, NetworkEngine
 from unseed.estimators import DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor, SingleNetworkRegressor
-from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning
+from unseed.findings import Diagnosis
+from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
 from unseed.networks import MLP, MonteCarloMean
-from unseed.results import Components, Diagnosis, Prediction
+from unseed.results import Components, Prediction
+from unseed.selection import AutoNetwork
 from unseed.solvers import SGD, Converged, GaussNewton, GradientDescent, GradientFlow
 
 __version__ = "0.1.0"
@@ -12,6 +14,7 @@ __version__ = "0.1.0"
 __all__ = [
     "MLP",
     "SGD",
+    "AutoNetwork",
     "Batching",
     "CheapBootstrap",
     "Components",
@@ -32,5 +35,6 @@ __all__ = [
     "Prediction",
     "Sectioning",
     "SingleNetworkRegressor",
+    "TruthInterval",
     "__version__",
 ]

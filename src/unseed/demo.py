@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ def run(interval: str, seed: int) -> Demonstration:
     rows = np.arange(len(y))
     X_train, X_test, y_train, y_test, _, rows_test = train_test_split(X, y, rows, test_size=0.2, random_state=seed)
     start = time.perf_counter()
-    estimator = PNCRegressor(interval=interval, random_state=seed).fit(X_train, y_train)
+    estimator = PNCRegressor(interval=interval, random_state=seed, verbose=sys.stdout.isatty()).fit(X_train, y_train)
     prediction = estimator.get_prediction(X_test)
     return Demonstration(estimator, len(X_train), rows_test, y_test, prediction, time.perf_counter() - start)
 
@@ -51,7 +52,7 @@ def describe(demonstration: Demonstration, level: float) -> str:
     reg = demonstration.estimator
     lines = [
         f"Diabetes progression after one year: {demonstration.n_training} patients to fit, {len(observed)} held out.",
-        f"{reg.network_}, infinitely wide; λ = {reg.regularization_:.3g}; {reg.interval_}.",
+        f"Network: {_network(reg)}, infinitely wide; λ = {reg.regularization_:.3g}; {reg.interval_}.",
         f"Fitted and predicted in {demonstration.seconds:.2f} s.",
         "",
         f"{100 * level:g} % confidence intervals for the mean response, the {SHOWN} least certain patients:",
@@ -60,15 +61,19 @@ def describe(demonstration: Demonstration, level: float) -> str:
         f"and the {SHOWN // 2} most certain:",
         *(_row(demonstration, i, low, high, data, seed) for i in order[: -SHOWN // 2 - 1 : -1]),
         "",
-        "± data: how far another data set of this size would move the prediction (one standard error).",
+        "± data: one standard error of the prediction, for what other data, or more of them, would change.",
         "± seed: how far another seed would move a single network's prediction; taken out of these predictions.",
         "mainly: which of the two a single network would owe more of its uncertainty to.",
         "",
-        f"A new patient's own value scatters by another ± {np.sqrt(prediction.components.noise[0]):.0f}: "
+        f"A new patient's own value scatters by another ± {np.sqrt(prediction.components.noise.mean()):.0f}: "
         f"the {100 * level:g} % prediction intervals, which include that, hold {100 * inside:.0f} % of the "
         f"{len(observed)} observed values.",
     ]
     return "\n".join(lines)
+
+
+def _network(reg: PNCRegressor) -> str:
+    return str(reg.network_) if reg.selection_ is None else reg.selection_.best.architecture
 
 
 _HEADER = "  patient  observed  predicted         interval   ± data   ± seed   mainly"

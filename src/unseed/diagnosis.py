@@ -6,23 +6,131 @@ import numpy as np
 import torch
 
 from unseed.engines import KernelReplicates, LinearizedReplicates, NetworkReplicates
+from unseed.findings import Diagnosis, Finding
 from unseed.intervals import IntervalMethod
+from unseed.networks import MLP
 from unseed.predictors import PNCReplicates
-from unseed.results import Diagnosis, Finding, FloatArray, two_sided_quantile
+from unseed.results import FloatArray, two_sided_quantile
+from unseed.selection import SCREENING_ROWS, Choice, evidence_ahead
 from unseed.solvers import WeightedRidge
 
 _ROWS = 200  # of the tangent kernels compared
 
 
-def diagnose(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> Diagnosis:
-    """Collect the findings that apply to these networks, looking at the points ``probe``."""
+def diagnose(
+    replicates: PNCReplicates,
+    interval: IntervalMethod,
+    probe: FloatArray,
+    choice: Choice,
+    X: FloatArray | None = None,
+) -> Diagnosis:
+    """Collect the findings that apply to these networks.
+
+    Parameters
+    ----------
+    replicates : PNCReplicates
+    interval : IntervalMethod
+    probe : array
+        Points to look at.
+    choice : Choice
+        The network and λ that were trained.
+    X : array or None
+        New points that may be far from the training rows.
+    """
     trained = replicates.trained
     findings = [_conditioning(trained), *_bias(replicates, interval, probe)]
     if isinstance(trained, NetworkReplicates):
         findings += [*_convergence(trained), *_width(trained)]
         if trained.convergence.wanted:  # a training stopped on purpose is not the converged one of the linearisation
             findings.append(_linearity(replicates, trained, interval, probe))
-    return Diagnosis(tuple(finding for finding in findings if finding is not None))
+    outlook = ""
+    far: tuple[int, ...] = ()
+    if replicates.has_posterior:
+        findings += [*_left_out_errors(replicates), _better_network(replicates, choice)]
+        outlook = _outlook(replicates)
+        if X is not None:
+            finding, far = _far_points(replicates, X)
+            findings.append(finding)
+    return Diagnosis(tuple(finding for finding in findings if finding is not None), outlook, far)
+
+
+def _left_out_errors(replicates: PNCReplicates) -> list[Finding]:
+    """What leave-one-out errors say, the worst output of each."""
+    errors, variance = replicates.left_out.errors, replicates.left_out.variance
+    checked = replicates.checked
+    tiny = np.finfo(np.float64).tiny
+    mean_square = np.maximum((errors**2).mean(axis=0), tiny)
+    noise = replicates.noise(checked.features)
+    spread = np.maximum(checked.y.var(axis=0), tiny)
+    return [
+        Finding(
+            "structure left in the errors, share of them",
+            float((replicates.misfit.mean_square / mean_square).max()),
+            0.1,
+            "the network misses part of the function: try AutoNetwork(max_rows=...) with more rows, or features of your own",
+        ),
+        Finding(
+            "left-out errors over what is expected, squared",
+            float((errors**2 / np.maximum(variance + noise, tiny)).mean(axis=0).max()),
+            2.0,
+            "the model expects smaller errors than it makes: use network='auto', or look for outliers",
+        ),
+        Finding(
+            "noise, share of the variance of y",
+            float((noise.mean(axis=0) / spread).max()),
+            0.95,
+            "hardly anything but noise is seen in y: more rows or other features are needed",
+        ),
+    ]
+
+
+def _better_network(replicates: PNCReplicates, choice: Choice) -> Finding | None:
+    """Evidence per row that a few other networks have more than the one trained."""
+    if not isinstance(choice.network, MLP) or choice.selection is not None:
+        return None
+    checked, scaling = replicates.checked, replicates.scaling
+    rows = slice(0, SCREENING_ROWS)
+    inputs, labels = torch.tensor(scaling.to_network(checked.X[rows])), torch.tensor(scaling.to_labels(checked.y[rows]))
+    ahead = evidence_ahead(inputs, labels, choice.network, choice.regularization * replicates.sizes.max())
+    return Finding(
+        "evidence per row that another network has more", ahead, 0.2, "network='auto' finds one that fits these data better"
+    )
+
+
+def _outlook(replicates: PNCReplicates) -> str:
+    """Learning curve from the batches: their errors at rows they have not seen, against leave-one-out errors."""
+    counts = replicates.plan.counts
+    if len(counts) < 3 or (counts[1:] > 1).any():
+        return ""
+    checked = replicates.checked
+    errors = checked.y - replicates.predict(checked.X)[1:]  # (n_batches, m, k)
+    unseen = counts[1:, checked.indices] == 0
+    noise = replicates.noise(checked.features).mean(axis=0)
+    few = np.mean([np.mean(e[rows] ** 2, axis=0) for e, rows in zip(errors, unseen, strict=True)], axis=0) - noise
+    full = (replicates.left_out.errors**2).mean(axis=0) - noise
+    ratio = replicates.sizes[0] / replicates.sizes[1:].mean()
+    smallest = 1e-3 * noise + np.finfo(np.float64).tiny
+    if (full <= smallest).any() or (few <= full).any():
+        return "Learning curve: flat to within the noise; more rows of this kind bring little that these data could show."
+    exponent = float(np.log(few / full).mean() / np.log(ratio) / 2)
+    gains = [100 * (1 - factor**-exponent) for factor in (2, 4)]
+    return (
+        f"Learning curve: the error of the fit falls like n^-{exponent:.2f}; twice the rows would bring about "
+        f"{gains[0]:.0f} % less, four times {gains[1]:.0f} %."
+    )
+
+
+def _far_points(replicates: PNCReplicates, X: FloatArray) -> tuple[Finding, tuple[int, ...]]:
+    """Points further from the training rows than any of these is from the others, by what the network can know there."""
+    limit = replicates.left_out.variance.max(axis=0)
+    far = np.flatnonzero((replicates.posterior_variance(X) > limit).any(axis=1))
+    finding = Finding(
+        "points far from the training rows, share",
+        len(far) / max(len(X), 1),
+        0.05,
+        "predictions there are extrapolated, and so are their intervals; see `far_points`",
+    )
+    return finding, tuple(int(i) for i in far)
 
 
 def _conditioning(trained: object) -> Finding | None:

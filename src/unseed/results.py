@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
+
+_MAX_JOINT_POINTS = 2000
+_DRAWS_AT_A_TIME, _CHUNKS_OF_DRAWS = 1000, 20
 
 
 def check_level(level: float, name: str = "level") -> float:
@@ -60,11 +64,14 @@ class Estimate:
     centre, standard_error : array of shape (n_points, n_outputs)
     degrees_of_freedom : float
         Of Student's t; infinite means the normal law.
+    parts : mapping from str to array of shape (n_points, n_outputs)
+        Variances that the squared standard error is the sum of, where a method adds several.
     """
 
     centre: FloatArray
     standard_error: FloatArray
     degrees_of_freedom: float
+    parts: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,11 +87,47 @@ class Components:
         not contain it: it is what was taken out.
     noise : array, shape of the mean
         A single new observation scatters around the function by this much.
+    parts : mapping from str to array, shape of the mean
+        What ``data`` is the sum of where the interval method adds variances: ``"sampling"``, ``"posterior"``,
+        ``"misfit"`` and ``"rival"`` for `TruthInterval`; empty otherwise.
     """
 
     data: FloatArray
     procedural: FloatArray
     noise: FloatArray
+    parts: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Prediction intervals by leave-one-out errors: the expected size of an error, times a quantile of those seen.
+
+    Attributes
+    ----------
+    expected : array, shape of the mean
+        Standard deviation of a new observation around the prediction, as the model has it.
+    scores : array of shape (m,) or (m, n_outputs)
+        Leave-one-out errors over their expected size, sorted.
+    """
+
+    expected: FloatArray
+    scores: FloatArray
+
+    def half_width(self, level: float) -> FloatArray:
+        """Conformal half width: the ⌈(m + 1) · level⌉-th smallest score, or the largest where that is beyond the last."""
+        m = len(self.scores)
+        place = math.ceil((m + 1) * level)
+        if place > m:  # too few rows for this level: the normal law takes over where it is the wider one
+            return np.asarray(self.expected * np.maximum(self.scores[-1], two_sided_quantile(level, np.inf)))
+        return np.asarray(self.expected * self.scores[place - 1])
+
+
+class JointLaw(Protocol):
+    """How the errors at the points of a prediction go together."""
+
+    def correlation(self) -> FloatArray:
+        """Shape (n_outputs, n_points, n_points)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -98,6 +141,10 @@ class Prediction:
         Of the t quantile that multiplies the standard error; infinite for the normal law.
     components : Components
         Variances by source: data, procedural, noise.
+    calibration : Calibration or None
+        Leave-one-out errors behind `pred_int`; None leaves that to the normal law.
+    joint_law : object or None
+        How errors at different points go together, for `simultaneous`; None where that is not known.
 
     Examples
     --------
@@ -113,13 +160,17 @@ class Prediction:
     standard_error: FloatArray
     degrees_of_freedom: float
     components: Components
+    calibration: Calibration | None = field(default=None, repr=False)
+    joint_law: JointLaw | None = field(default=None, repr=False)
     index: Any = field(default=None, repr=False)
     output_names: Sequence[Any] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         for name in ("mean", "standard_error"):
             object.__setattr__(self, name, _frozen(getattr(self, name)))
-        frozen = Components(*(_frozen(values) for values in vars(self.components).values()))
+        given = self.components
+        parts = {name: _frozen(values) for name, values in given.parts.items()}
+        frozen = Components(_frozen(given.data), _frozen(given.procedural), _frozen(given.noise), parts)
         object.__setattr__(self, "components", frozen)
 
     def conf_int(self, level: float = 0.95) -> FloatArray:
@@ -129,11 +180,29 @@ class Prediction:
     def pred_int(self, level: float = 0.95) -> FloatArray:
         """Pointwise interval for one new noisy observation; the last axis holds lower and upper bound.
 
-        The half width is the root of the summed squares of the confidence half width (a t quantile, few degrees of
-        freedom) and of the noise's (a normal quantile: its variance is estimated from all rows).
+        With a calibration the half width is conformal: a quantile of leave-one-out errors, never less than that of the
+        confidence interval. Without one it is the root of the summed squares of the confidence half width (a t quantile,
+        few degrees of freedom) and of the noise's (a normal quantile: its variance is estimated from all rows).
         """
+        if self.calibration is not None:
+            return self._bounds(np.maximum(self.calibration.half_width(check_level(level)), self._half_width(level)))
         noise = two_sided_quantile(level, np.inf) * np.sqrt(self.components.noise)
         return self._bounds(np.hypot(self._half_width(level), noise))
+
+    def simultaneous(self, level: float = 0.95) -> FloatArray:
+        """Confidence band that covers the function at *all* these points at once, output by output.
+
+        The standard errors are multiplied by the quantile of the largest of the points' errors: simulated from their
+        correlations where these are known (`TruthInterval`, up to 2,000 points), Bonferroni's bound otherwise. The last axis
+        holds lower and upper bound.
+        """
+        n_points = len(self.mean)
+        bonferroni = two_sided_quantile(1 - (1 - check_level(level)) / max(n_points, 1), self.degrees_of_freedom)
+        quantiles: Any = bonferroni
+        if self.joint_law is not None and 1 < n_points <= _MAX_JOINT_POINTS:
+            simulated = [_quantile_of_largest(one, level) for one in self.joint_law.correlation()]
+            quantiles = np.minimum(simulated if self.mean.ndim > 1 else simulated[0], bonferroni)
+        return self._bounds(quantiles * self.standard_error)
 
     def summary_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Table of pandas with the columns of statsmodels, one row per point.
@@ -167,57 +236,12 @@ class Prediction:
         return np.stack([self.mean - half_width, self.mean + half_width], axis=-1)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that the theory needs, how it stands here, and what to do about it.
-
-    Attributes
-    ----------
-    name : str
-    value : float
-        The figure looked at.
-    limit : float
-        What it should stay below.
-    advice : str
-        One sentence, for when it does not.
-    """
-
-    name: str
-    value: float
-    limit: float
-    advice: str
-
-    @property
-    def holds(self) -> bool:
-        """Whether the figure is below its limit (NaN is not)."""
-        return self.value < self.limit
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """Whether the theory's ground is there; prints as a short table.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-
-    Examples
-    --------
-    >>> print(Diagnosis((Finding("condition number", 1e3, 1e12, "raise regularization"),)))
-    ok    condition number                                  1e+03  (should be below 1e+12)
-    """
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def warnings(self) -> tuple[Finding, ...]:
-        """What does not hold."""
-        return tuple(finding for finding in self.findings if not finding.holds)
-
-    def __str__(self) -> str:
-        lines = []
-        for finding in self.findings:
-            mark = "ok   " if finding.holds else "CHECK"
-            line = f"{mark} {finding.name:45} {finding.value:9.2g}  (should be below {finding.limit:.2g})"
-            lines.append(line if finding.holds else f"{line}: {finding.advice}")
-        return "\n".join(lines)
+def _quantile_of_largest(correlation: FloatArray, level: float) -> float:
+    """Quantile of max |Z_i| for normal Z with these correlations: the same draws every time."""
+    eigenvalues, vectors = np.linalg.eigh(correlation)
+    kept = eigenvalues > 1e-12 * eigenvalues[-1]
+    root = vectors[:, kept] * np.sqrt(eigenvalues[kept])
+    generator = np.random.default_rng(0)
+    shape = (_DRAWS_AT_A_TIME, root.shape[1])
+    largest = [np.abs(generator.standard_normal(shape) @ root.T).max(axis=1) for _ in range(_CHUNKS_OF_DRAWS)]
+    return float(np.quantile(np.concatenate(largest), level))

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unseed import (
+    MLP,
     Batching,
     CheapBootstrap,
     HalfSampling,
@@ -14,6 +15,7 @@ from unseed import (
     KernelEngine,
     PNCRegressor,
     Sectioning,
+    TruthInterval,
 )
 
 METHODS = [
@@ -24,16 +26,18 @@ METHODS = [
     Sectioning(),
     HalfSampling(),
     InfinitesimalJackknife(),
+    TruthInterval(),
 ]
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(61, 3)), RNG.normal(size=(9, 3))
 Y = np.column_stack([np.sin(X[:, 0]) + 0.1 * RNG.normal(size=61), X[:, 1] ** 2])
+NETWORK = MLP(bias_scale=1.0, scale_inputs=True)
 
 pytestmark = pytest.mark.parametrize("method", METHODS, ids=str)
 
 
 def fitted(method, y=Y[:, 0], **options):
-    return PNCRegressor(interval=method, random_state=3, regularization=1e-3, **options).fit(X, y)
+    return PNCRegressor(interval=method, network=NETWORK, random_state=3, regularization=1e-3, **options).fit(X, y)
 
 
 def test_same_seed_same_interval_for_any_number_of_jobs(method):
@@ -52,7 +56,8 @@ def test_another_level_is_another_quantile_of_the_same_fit(method):
 
 def test_units_of_y_and_x_do_not_matter(method):
     plain = fitted(method).predict_interval(X_NEW)[1]
-    scaled = PNCRegressor(interval=method, random_state=3, regularization=1e-3).fit(X * 1e6, Y[:, 0] * 1e-6 + 5)
+    scaled = PNCRegressor(interval=method, network=NETWORK, random_state=3, regularization=1e-3)
+    scaled.fit(X * 1e6, Y[:, 0] * 1e-6 + 5)
     assert_allclose(scaled.predict_interval(X_NEW * 1e6)[1], plain * 1e-6 + 5, rtol=1e-9)
 
 

@@ -60,7 +60,7 @@ def test_influence_is_the_derivative_in_the_weights_and_the_papers_theorem(regul
 
 
 def test_influence_needs_convergence_and_all_rows():
-    assert not KernelEngine(training=GradientFlow(time=1.0)).offers_influence
+    assert not KernelEngine(training=GradientFlow(time=1.0)).converges
     with pytest.raises(InvalidInputError, match="trained to convergence on all rows"):
         train(resampling.full(24), GradientFlow(time=1.0)).influence(torch.tensor(X_NEW))
     with pytest.raises(InvalidInputError, match="trained to convergence on all rows"):

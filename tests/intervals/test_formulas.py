@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from unseed import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning
+from unseed import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
 from unseed.errors import InvalidInputError
 from unseed.intervals import METHODS, resolve_interval
 
@@ -22,6 +22,15 @@ class GivenReplicates:
 
     def influence(self, X):
         return np.array(self._influence, float)[:, None, None]
+
+    def posterior_variance(self, X):
+        return np.array([[2.0]])
+
+    def misfit_variance(self, X):
+        return np.array([[0.5]])
+
+    def rival_variance(self, X):
+        return np.array([[0.25]])
 
 
 def numbers(method, replicates):
@@ -41,6 +50,12 @@ def test_sectioning():
     # centre 1; S² = (0 + 1 + 25)/2; standard error S/√3
     result = numbers(Sectioning(batches=3), GivenReplicates([1, 1, 2, 6], [12, 4, 4, 4]))
     assert_allclose(result, (1.0, np.sqrt(13 / 3), 2))
+
+
+def test_interval_for_the_truth():
+    # Sectioning's 13/3, a posterior variance of 2, structure of 0.5 and a rival's 0.25 add up; the law is normal.
+    result = numbers(TruthInterval(batches=3), GivenReplicates([1, 1, 2, 6], [12, 4, 4, 4]))
+    assert_allclose(result, (1.0, np.sqrt(13 / 3 + 2.75), np.inf))
 
 
 def test_half_sampling():
@@ -89,8 +104,10 @@ def test_names_and_objects_resolve():
     assert resolve_interval(Batching(7), 100) == Batching(7)
     assert resolve_interval("auto", 100) == Sectioning(4)
     assert resolve_interval("auto", 3) == Sectioning(3)
+    assert resolve_interval("auto", 100, has_posterior=True) == TruthInterval(4)
+    assert resolve_interval("auto", 3, has_posterior=True) == TruthInterval(3)
     for wrong in ("bootstrap", 4, Batching):
-        with pytest.raises(InvalidInputError, match="is not known; use 'auto', 'sectioning'"):
+        with pytest.raises(InvalidInputError, match="is not known; use 'auto', 'truth', 'sectioning'"):
             resolve_interval(wrong, 100)
     with pytest.raises(InvalidInputError, match="n_samples=1"):
         resolve_interval("auto", 1)

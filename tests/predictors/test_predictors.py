@@ -8,7 +8,7 @@ from unseed.engines import Task
 from unseed.errors import NotAvailableError
 from unseed.kernels import ntk
 from unseed.networks import ZeroMean
-from unseed.predictors import EnsembleReplicates, PNCReplicates, with_members
+from unseed.predictors import CheckedRows, EnsembleReplicates, PNCReplicates, with_members
 from unseed.random import Streams
 from unseed.scaling import Scaling
 
@@ -27,7 +27,8 @@ def pnc(engine, initial_mean, scaling=PLAIN):
     inputs, labels = torch.tensor(scaling.to_network(X)), torch.tensor(scaling.to_labels(Y))
     task = Task(inputs, torch.stack([labels, initial_mean(X, inputs)], 1), NETWORK, 0.01)
     plan = resampling.full(15)
-    return PNCReplicates(engine.fit(task, plan), plan, scaling, CPU, initial_mean)
+    checked = CheckedRows(np.arange(15), X, Y)
+    return PNCReplicates(engine.fit(task, plan), plan, scaling, CPU, initial_mean, checked, engine.converges)
 
 
 @pytest.mark.parametrize("training", [Converged(), GradientFlow(time=30.0)], ids=str)

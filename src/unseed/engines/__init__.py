@@ -1,6 +1,6 @@
 """Engines train networks on resample plans."""
 
-from unseed.engines.base import Convergence, Engine, KnowsOtherSeeds, Network, Task, Trained
+from unseed.engines.base import Convergence, Engine, KnowsOtherSeeds, KnowsPosterior, LeftOut, Network, Task, Trained
 from unseed.engines.kernel import KernelEngine, KernelReplicates
 from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
@@ -12,6 +12,8 @@ __all__ = [
     "KernelEngine",
     "KernelReplicates",
     "KnowsOtherSeeds",
+    "KnowsPosterior",
+    "LeftOut",
     "LinearizedEngine",
     "LinearizedReplicates",
     "Network",

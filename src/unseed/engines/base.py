@@ -98,6 +98,44 @@ class Trained(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What the network trained on all other rows makes of a row, for some or all of the rows.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (m,)
+    errors : Tensor of shape (m, n_outputs)
+        Label minus prediction.
+    variance : Tensor of shape (m, n_outputs)
+        Posterior variance of the prediction, without noise.
+    """
+
+    rows: Tensor
+    errors: Tensor
+    variance: Tensor
+
+
+@runtime_checkable
+class KnowsPosterior(Protocol):
+    """Converged networks with a full-data factorisation: what n rows cannot know of a function of this smoothness.
+
+    The posterior is that of the Gaussian process with the network's tangent kernel, amplitude zᵀA⁻¹z/n.
+    """
+
+    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
+        """Variance at points, or of f(x) − f(x') for points ``X`` and ``minus``. Shape (n_points, n_outputs)."""
+        ...
+
+    def posterior_covariance(self, X: Tensor) -> Tensor:
+        """Covariance between points, output by output. Shape (n_outputs, n_points, n_points)."""
+        ...
+
+    def leave_out(self, rows: Tensor) -> LeftOut:
+        """Leave-one-out errors in closed form, α_i/(A⁻¹)_ii."""
+        ...
+
+
 @runtime_checkable
 class KnowsOtherSeeds(Protocol):
     """Trained networks whose law over seeds is known in closed form."""
@@ -115,8 +153,8 @@ class Engine(Protocol):
     """A way to train networks: infinitely wide in closed form, linearised, or for real."""
 
     @property
-    def offers_influence(self) -> bool:
-        """Whether `Trained.influence` is defined for these settings."""
+    def converges(self) -> bool:
+        """Whether `Trained.influence` is defined for these settings: training goes on to convergence."""
         ...
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None) -> Trained:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unseed.engines.base import Task, influence_values, pooled_noise
+from unseed.engines.base import LeftOut, Task, influence_values, pooled_noise
 from unseed.engines.forecast import check_memory, shares_one_gram
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel, Profile
@@ -47,7 +48,7 @@ class KernelEngine:
             )
 
     @property
-    def offers_influence(self) -> bool:
+    def converges(self) -> bool:
         """The influence formula is that of the fully trained network."""
         return isinstance(self.training, Converged)
 
@@ -122,6 +123,30 @@ class KernelReplicates:
         columns = factor.residual(self.contrast[rows]).unbind(1)
         return torch.cat([influence_values(r[:, None], weights[:, None, :, None]) for r in columns], dim=2)
 
+    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
+        """Amplitude times K(x, x) − k(x)ᵀA⁻¹k(x), or the same of a difference of points."""
+        at, (points, factor) = self.kernel.profile(X), self._full_fit
+        prior, known = at.diagonal.ntk, factor.whiten(self.kernel.ntk_cross(points, at))
+        if minus is not None:
+            other = self.kernel.profile(minus)
+            prior = prior + other.diagonal.ntk - 2 * self._paired(at, other)
+            known = known - factor.whiten(self.kernel.ntk_cross(points, other))
+        return (prior - known.square().sum(0)).clamp_min(0.0)[:, None] * self._amplitude
+
+    def posterior_covariance(self, X: Tensor) -> Tensor:
+        """Amplitude times K(X, X) − k(X)ᵀA⁻¹k(X), output by output."""
+        at, (points, factor) = self.kernel.profile(X), self._full_fit
+        known = factor.whiten(self.kernel.ntk_cross(points, at))
+        return self._amplitude[:, None, None] * (self.kernel.ntk_gram(at) - known.T @ known)
+
+    def leave_out(self, rows: Tensor) -> LeftOut:
+        """Closed form, from the full-data factor."""
+        _, factor = self._full_fit
+        curvature = factor.inverse_diagonal(rows)[:, None]
+        errors = factor.solve(self.contrast)[rows] / curvature
+        variance = (1 / curvature - factor.ridge[rows][:, None]).clamp_min(0.0) * self._amplitude
+        return LeftOut(rows, errors, variance)
+
     def procedural_covariance(self, X: Tensor) -> Tensor:
         """Covariance of s(x) − c(x)ᵀ s(X), s the untrained network; mean over batches where the plan has batches."""
         at = self.kernel.profile(X)
@@ -147,6 +172,25 @@ class KernelReplicates:
         """A row of the cross-kernel, the point's own features, or the predictions: whichever is longest."""
         features = max((layer.features[0].numel() for layer in self.points.layers), default=1)
         return max(len(self.points), features, self.dual.numel() // len(self.points))
+
+    @property
+    def _full_fit(self) -> tuple[Profile, WeightedRidge]:
+        (rows, factor), *batches = self.references
+        if batches or not isinstance(factor, WeightedRidge):
+            raise InvalidInputError("a posterior needs a network trained to convergence on all rows")
+        return self.points[rows], factor
+
+    @cached_property
+    def _amplitude(self) -> Tensor:
+        """zᵀA⁻¹z/n of every output: the prior's variance that makes the labels most probable. Shape (n_outputs,)."""
+        _, factor = self._full_fit
+        return factor.whiten(self.contrast).square().mean(0)
+
+    def _paired(self, left: Profile, right: Profile) -> Tensor:
+        """K(x, x') of points taken pair by pair. Shape (n_points,)."""
+        size = 64  # a small block for every diagonal piece: 64 times too much work, and still little
+        slices = [slice(start, start + size) for start in range(0, len(left), size)]
+        return torch.cat([self.kernel.ntk_cross(left[s], right[s]).diagonal() for s in slices])
 
     def _conditional(self, prior: Tensor, at: Profile, rows: Tensor, factor: Factor) -> Tensor:
         points, weights = self._smoother(at, rows, factor)

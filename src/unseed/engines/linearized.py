@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from torch import Tensor
 
 from unseed.checks import check_whole_number
-from unseed.engines.base import Task, pooled_noise
+from unseed.engines.base import LeftOut, Task, pooled_noise
 from unseed.engines.forecast import check_network_memory
 from unseed.engines.starts import draw_starts, make_batch
 from unseed.engines.tangent import TangentFit
@@ -42,7 +42,7 @@ class LinearizedEngine:
             check_whole_number("width", self.width, at_least=1)
 
     @property
-    def offers_influence(self) -> bool:
+    def converges(self) -> bool:
         """The expansion is trained to convergence."""
         return True
 
@@ -97,6 +97,24 @@ class LinearizedReplicates:
         tangent, labels = self.tangents[self.reference[0]], self.contrasts[0]
         residual = tangent.factor.residual(labels.reshape(-1, 1)).reshape(labels.shape)
         return tangent.influence(X, residual)
+
+    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
+        """With the full-data network's own tangent kernel."""
+        return self._full_fit.posterior_variance(X, minus, self.contrasts[0])
+
+    def posterior_covariance(self, X: Tensor) -> Tensor:
+        """With the full-data network's own tangent kernel."""
+        return self._full_fit.posterior_covariance(X, self.contrasts[0])
+
+    def leave_out(self, rows: Tensor) -> LeftOut:
+        """With the full-data network's own tangent kernel."""
+        return self._full_fit.leave_out(rows, self.contrasts[0])
+
+    @property
+    def _full_fit(self) -> TangentFit:
+        if len(self.reference) > 1:
+            raise InvalidInputError("a posterior needs a network trained to convergence on all rows")
+        return self.tangents[self.reference[0]]
 
     @property
     def numbers_per_point(self) -> int:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from unseed.checks import check_flag, check_whole_number
-from unseed.engines.base import Convergence, Task, pooled_noise
+from unseed.engines.base import Convergence, LeftOut, Task, pooled_noise
 from unseed.engines.cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_group
 from unseed.engines.forecast import check_network_memory
 from unseed.engines.starts import draw_starts, make_batch
@@ -66,7 +66,7 @@ allow_tf32=False)
         check_flag("allow_tf32", self.allow_tf32)
 
     @property
-    def offers_influence(self) -> bool:
+    def converges(self) -> bool:
         """A fixed number of gradient steps is not the converged network the influence formula is for."""
         return not isinstance(self.trainer, GradientDescent) or self.trainer.tolerance is not None
 
@@ -143,6 +143,24 @@ class NetworkReplicates:
             tangent.noise_moments(self.task.contrast[self._rows(r)])
             for r, tangent in zip(self.plan.reference, self.tangents, strict=True)
         )
+
+    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
+        """Of the network linearised where training ended."""
+        return self._full_fit.posterior_variance(X, minus, self.task.contrast)
+
+    def posterior_covariance(self, X: Tensor) -> Tensor:
+        """Of the network linearised where training ended."""
+        return self._full_fit.posterior_covariance(X, self.task.contrast)
+
+    def leave_out(self, rows: Tensor) -> LeftOut:
+        """Of the network linearised where training ended."""
+        return self._full_fit.leave_out(rows, self.task.contrast)
+
+    @property
+    def _full_fit(self) -> TangentFit:
+        if len(self.plan.reference) > 1:
+            raise InvalidInputError("a posterior needs a network trained to convergence on all rows")
+        return self.tangents[0]
 
     @property
     def numbers_per_point(self) -> int:

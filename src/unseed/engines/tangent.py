@@ -9,10 +9,11 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from unseed.engines.base import influence_values
+from unseed.engines.base import LeftOut, influence_values
 from unseed.networks import MLPBatch, NetworkBatch
 from unseed.solvers import WeightedRidge
 
+_POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
 _NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
 
 
@@ -66,6 +67,41 @@ class TangentFit:
             weights = self.factor.solve(block.T).reshape(len(self.X), k, -1, k)
             parts.append(influence_values(residual, weights))
         return torch.cat(parts, dim=1)
+
+    def posterior_covariance(self, X: Tensor, labels: Tensor) -> Tensor:
+        """Of the Gaussian process with this kernel, amplitude fitted to labels. Shape (k, n_points, n_points)."""
+        prior = self.batch.evaluate(self.parameters, X[None]).tangent_kernel()[0]
+        known = self.factor.whiten(torch.cat(list(self._cross(X))).T)
+        k = self.batch.n_outputs
+        joint = self._amplitude(labels) * (prior - known.T @ known)
+        return torch.stack([joint[output::k, output::k] for output in range(k)])
+
+    def posterior_variance(self, X: Tensor, minus: Tensor | None, labels: Tensor) -> Tensor:
+        """Diagonal of the covariance, or of that of f(x) − f(x'), a few points at a time. Shape (n_points, k)."""
+        parts = []
+        for start in range(0, len(X), _POINTS_AT_A_TIME):
+            here = X[start : start + _POINTS_AT_A_TIME]
+            m = len(here)
+            both = here if minus is None else torch.cat([here, minus[start : start + _POINTS_AT_A_TIME]])
+            covariance = self.posterior_covariance(both, labels)
+            variance = covariance.diagonal(dim1=1, dim2=2)  # (k, points)
+            if minus is not None:
+                shared = covariance[:, :m, m:].diagonal(dim1=1, dim2=2)
+                variance = variance[:, :m] + variance[:, m:] - 2 * shared
+            parts.append(variance.T.clamp_min(0.0))
+        return torch.cat(parts)
+
+    def leave_out(self, rows: Tensor, labels: Tensor) -> LeftOut:
+        """Closed form; with several outputs each is left out alone."""
+        k = self.batch.n_outputs
+        entries = (rows[:, None] * k + torch.arange(k, device=rows.device)).flatten()
+        curvature = self.factor.inverse_diagonal(entries).reshape(-1, k)
+        errors = self.factor.solve(labels.reshape(-1, 1)).reshape(-1, k)[rows] / curvature
+        ridge = self.factor.ridge.reshape(-1, k)[rows]
+        return LeftOut(rows, errors, (1 / curvature - ridge).clamp_min(0.0) * self._amplitude(labels))
+
+    def _amplitude(self, labels: Tensor) -> Tensor:
+        return self.factor.whiten(labels.reshape(-1, 1)).square().mean()
 
     def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
         """Sum of squares per output and trace (see `WeightedRidge`); outputs share one trace."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from unseed.frames import index_of, names_of, to_pandas
 from unseed.machine import resolve_device
 from unseed.progress import Progress
 from unseed.random import Streams
-from unseed.results import Components, Estimate, FloatArray, Prediction, check_level
+from unseed.results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
 from unseed.scaling import Scaling
 
 _NUMBERS_AT_A_TIME = 1 << 23  # numbers per array while new points are handled: 64 MB
@@ -117,13 +117,14 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
         levels = [check_level(level, "confidence_level") for level in asked]
         if kind not in ("confidence", "prediction"):
             raise InvalidInputError(f"kind={kind!r} is not known; use 'confidence' or 'prediction'")
-        prediction = self._prediction(X, with_procedural=False, with_noise=kind == "prediction")
+        prediction = self._prediction(self._validate(X), with_procedural=False, with_noise=kind == "prediction")
         bounds = prediction.conf_int if kind == "confidence" else prediction.pred_int
         return prediction.mean.copy(), np.stack([bounds(level) for level in levels], axis=-1)
 
     def get_prediction(self, X: Any) -> Prediction:
         """Everything about the predictions at new points, as one frozen object."""
-        return self._prediction(X, with_procedural=True, with_noise=True)
+        index = index_of(X)
+        return self._prediction(self._validate(X), with_procedural=True, with_noise=True, index=index)
 
     def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
         """Choose what `predict` returns: arrays, or pandas objects that keep the index of X.
@@ -171,24 +172,37 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
     def _takes_any_shape(self) -> bool:
         return False
 
-    def _prediction(self, X: Any, *, with_procedural: bool, with_noise: bool) -> Prediction:
-        index = index_of(X)
-        X = self._validate(X)
+    def _prediction(self, X: FloatArray, *, with_procedural: bool, with_noise: bool, index: Any = None) -> Prediction:
         estimate = self._estimate(X)
         procedural, noise = np.zeros_like(estimate.centre), np.zeros_like(estimate.centre)
         if with_procedural:
-            procedural = procedural + np.concatenate([self._procedural_chunk(chunk) for chunk in self._chunks(X)])
+            procedural = procedural + self._in_chunks(self._procedural_chunk, X)
         if with_noise:
-            noise = noise + self._noise_variance()
-        components = Components(*map(self._in_shape, (estimate.standard_error**2, procedural, noise)))
+            noise = noise + self._in_chunks(self._noise_chunk, X)
+        parts = {name: self._in_shape(values) for name, values in estimate.parts.items()}
+        data, seed, new = map(self._in_shape, (estimate.standard_error**2, procedural, noise))
         return Prediction(
             self._in_shape(estimate.centre),
             self._in_shape(estimate.standard_error),
             estimate.degrees_of_freedom,
-            components,
+            Components(data, seed, new, parts),
+            calibration=self._calibration(estimate, noise) if with_noise else None,
+            joint_law=self._joint_law(X),
             index=index,
             output_names=self._output_names,
         )
+
+    def _calibration(self, estimate: Estimate, noise: FloatArray) -> Calibration | None:
+        """What prediction intervals are scaled by; None leaves them to the normal law."""
+        return None
+
+    def _joint_law(self, X: FloatArray) -> JointLaw | None:
+        """How the errors at these points go together; None where that is not known."""
+        return None
+
+    def _noise_chunk(self, X: FloatArray) -> FloatArray:
+        """Noise variance at a few points: the same at all. Shape (n_points, n_outputs)."""
+        return np.broadcast_to(self._noise_variance(), (len(X), len(self._noise_variance())))
 
     def _validate(self, X: Any) -> FloatArray:
         check_is_fitted(self, "is_fitted_")
@@ -205,7 +219,11 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
             np.concatenate([chunk.centre for chunk in chunks]),
             np.concatenate([chunk.standard_error for chunk in chunks]),
             chunks[0].degrees_of_freedom,
+            {name: np.concatenate([chunk.parts[name] for chunk in chunks]) for name in chunks[0].parts},
         )
+
+    def _in_chunks(self, function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:
+        return np.concatenate([function(chunk) for chunk in self._chunks(X)])
 
     def _chunks(self, X: FloatArray) -> list[FloatArray]:
         size = max(1, _NUMBERS_AT_A_TIME // self._numbers_per_point())

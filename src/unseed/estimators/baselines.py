@@ -89,11 +89,11 @@ class DeepEnsembleRegressor(IntervalRegressor):
         engine, members = resolve_engine(self.engine), self._n_members()
         by_members = isinstance(self.interval, str) and self.interval == "members"
         method = None if by_members else resolve_interval(self.interval, len(data.X))
-        if method is not None and method.uses_influence:
-            raise InvalidInputError("interval='infinitesimal_jackknife' is for PNCRegressor; use a resampling method")
+        if method is not None and (method.uses_influence or method.uses_posterior):
+            raise InvalidInputError(f"interval={method} is for PNCRegressor; use a resampling method such as 'sectioning'")
         plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
         inputs, labels = data.inputs, data.labels
-        choice = choose(self.network, self.regularization, inputs, labels, data.streams)
+        choice = choose(self.network, self.regularization, data, converges=engine.converges)
         task = Task(inputs, labels[:, None], choice.network, choice.regularization, data.streams, data.progress)
         trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
         self._replicates = EnsembleReplicates(trained, plan, data.scaling, data.device, members)
@@ -228,7 +228,7 @@ class MCDropoutRegressor(IntervalRegressor):
         if len(data.X) < 2:
             raise InvalidInputError(f"n_samples={len(data.X)}: at least two rows are needed to fit a network")
         inputs, labels = data.inputs, data.labels
-        choice = choose(self.network, self.regularization, inputs, labels, data.streams)
+        choice = choose(self.network, self.regularization, data, converges=False)
         batch = make_batch(Task(inputs, labels[:, None], choice.network, choice.regularization), None)
         start = batch.draw(data.streams.generator("start", 0)).to(data.device)
         counts = torch.ones(1, len(inputs), dtype=torch.float64, device=data.device)

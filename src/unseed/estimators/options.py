@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
-from torch import Tensor
 
 from unseed.checks import check_number
 from unseed.engines import Engine, KernelEngine, LinearizedEngine, Network, NetworkEngine
 from unseed.errors import InvalidInputError
+from unseed.estimators.base import TrainingData
 from unseed.networks import MLP
-from unseed.random import Streams
-from unseed.selection import Selection, choose_regularization, select_by_evidence
+from unseed.selection import AutoNetwork, Choice, choose_regularization, select_network
 
 MODULE_REGULARIZATION = 1e-6
+PLAIN_NETWORK = MLP(depth=1, activation="relu", bias_scale=1.0, bias_init="normal", scale_inputs=True)
 _ENGINES: dict[str, type[KernelEngine | LinearizedEngine | NetworkEngine]] = {
     "kernel": KernelEngine,
     "linearized": LinearizedEngine,
@@ -33,32 +31,26 @@ def resolve_engine(engine: object) -> Engine:
     )
 
 
-def resolve_network(network: object) -> Network | None:
-    """Architecture, or None where it is to be chosen by evidence.
-
-    ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases.
-    """
-    if isinstance(network, str):
-        if network == "auto":
-            return MLP(depth=1, activation="relu", bias_scale=1.0, bias_init="normal", scale_inputs=True)
-        if network == "evidence":
-            return None
-    elif isinstance(network, torch.nn.Module):
+def resolve_network(network: object) -> Network | AutoNetwork:
+    """Architecture, or how it is to be chosen."""
+    if isinstance(network, str) and network == "auto":
+        return AutoNetwork()
+    if isinstance(network, torch.nn.Module):
         raise InvalidInputError(
             "network is a torch module; give a function that makes one, such as network=lambda: MyModule(), so that every "
             "replicate has its own start"
         )
-    elif isinstance(network, MLP) or callable(network):
+    if isinstance(network, (MLP, AutoNetwork)) or (callable(network) and not isinstance(network, str)):
         return network
     raise InvalidInputError(
-        f"network={network!r} is not known; use 'auto', 'evidence', MLP(depth=..., activation=...) or a function that makes a "
-        "torch module"
+        f"network={network!r} is not known; use 'auto', AutoNetwork(...), MLP(depth=..., activation=...) or a function that "
+        "makes a torch module"
     )
 
 
 def is_module(network: object) -> bool:
     """Whether the network is made by a user's function, and so may take inputs of any shape."""
-    return not isinstance(resolve_network(network), (MLP, type(None)))
+    return not isinstance(resolve_network(network), (MLP, AutoNetwork))
 
 
 def check_regularization(regularization: object) -> float | None:
@@ -70,26 +62,23 @@ def check_regularization(regularization: object) -> float | None:
     return check_number("regularization", regularization, at_least=0)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Network and λ_n to train with, and how they were chosen where that was by evidence."""
-
-    network: Network
-    regularization: float
-    selection: Selection | None = None
-
-
-def choose(network: object, regularization: object, inputs: Tensor, labels: Tensor, streams: Streams) -> Choice:
+def choose(network: object, regularization: object, data: TrainingData, *, converges: bool) -> Choice:
     """Network and λ_n as given, or chosen from the data.
 
-    λ_n comes from the evidence with the network, from the leave-one-out error for a given `MLP`, and is a small constant
+    A choice by evidence is one for networks trained to convergence; where training stops earlier (``converges=False``),
+    ``"auto"`` is a plain network, whose size suits usual learning rates.
+
+    λ_n comes with a network that is chosen, from the leave-one-out error for a given `MLP`, and is a small constant
     for a module, whose kernel is not known.
     """
     architecture, given = resolve_network(network), check_regularization(regularization)
+    inputs, labels, streams = data.inputs, data.labels, data.streams
+    if isinstance(architecture, AutoNetwork) and not converges:
+        architecture = PLAIN_NETWORK
     if isinstance(architecture, MLP):
         architecture.first_layer_factors(inputs.shape[1])  # a relevance per feature must fit the features
-    if architecture is None:
-        selection = select_by_evidence(inputs, labels, streams)
+    if isinstance(architecture, AutoNetwork):
+        selection = select_network(inputs, labels, streams, architecture, data.progress)
         return Choice(selection.best.network, selection.best.regularization if given is None else given, selection)
     if given is not None:
         return Choice(architecture, given)

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from sklearn.utils.validation import check_is_fitted
 
+from unseed import resampling
 from unseed.checks import check_whole_number
 from unseed.diagnosis import diagnose
-from unseed.engines import Engine, KernelEngine, Network, Task, make_batch
+from unseed.engines import Engine, KernelEngine, Network, Task, Trained, make_batch
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module, resolve_engine
+from unseed.findings import Diagnosis
+from unseed.frames import index_of
 from unseed.intervals import IntervalMethod, resolve_interval
 from unseed.networks import MLP, AveragedDraws, GivenMean, InitialMean, ModuleFactory, MonteCarloMean, ZeroMean
-from unseed.predictors import PNCReplicates
+from unseed.predictors import CheckedRows, ContrastReplicates, PNCReplicates, PosteriorLaw
 from unseed.random import RandomState, Streams
-from unseed.results import Diagnosis, Estimate, FloatArray
+from unseed.results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction
+from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
+_CHECKED_ROWS, _ENOUGH_SCORES, _RIVAL_ROWS = 1000, 60, 4096
 
 
 class PNCRegressor(IntervalRegressor):
@@ -31,20 +38,21 @@ class PNCRegressor(IntervalRegressor):
     Parameters
     ----------
     interval : str or interval method, default="auto"
-        How data variability is measured: ``"sectioning"``, ``"batching"``, ``"cheap_bootstrap"``,
+        How uncertainty is measured: ``"truth"``, ``"sectioning"``, ``"batching"``, ``"cheap_bootstrap"``,
         ``"half_sampling"``, ``"infinitesimal_jackknife"``, or an object such as ``CheapBootstrap(replications=8)``.
-        ``"auto"`` is sectioning with four batches.
+        ``"auto"`` is ``"truth"``, the interval for the regression function, where training converges, and sectioning
+        where it stops earlier.
     engine : {"kernel", "linearized", "network"} or engine, default="kernel"
         How networks are trained: infinitely wide in closed form, finite and linearised in closed form, or for real.
         Objects such as ``NetworkEngine(width=2048, trainer=GradientDescent(steps=80, rate=0.01))`` have options.
-    network : "auto", "evidence", MLP or callable, default="auto"
-        Architecture. ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases. ``"evidence"`` chooses
-        activation, depth, scales and a relevance per feature (and λ_n, where that is ``"auto"``) by marginal likelihood:
-        a few seconds, and often a much better network. A callable returns a fresh torch module with one output per column
-        of y; it goes with the linearized and network engines.
+    network : "auto", AutoNetwork, MLP or callable, default="auto"
+        Architecture. ``"auto"`` chooses activation, depth, scales and a relevance per feature (and λ_n, where that is
+        ``"auto"``) by marginal likelihood, in seconds; `AutoNetwork` has options. Where training stops before convergence,
+        ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases. A callable returns a fresh torch module with
+        one output per column of y; it goes with the linearized and network engines.
     regularization : "auto" or float, default="auto"
-        λ_n of the loss (1/n) Σ (f(x_i) − y_i)² + λ_n ‖θ − θᵇ‖². ``"auto"`` minimises the leave-one-out error of the
-        infinitely wide network, and is 1e-6 for a torch module.
+        λ_n of the loss (1/n) Σ (f(x_i) − y_i)² + λ_n ‖θ − θᵇ‖². ``"auto"`` comes with a network that is
+        chosen, minimises the leave-one-out error of a given `MLP`, and is 1e-6 for a torch module.
     initial_mean : "zero", MonteCarloMean or callable, default="zero"
         s̄, the mean of the untrained network: zero (exact for an MLP; a torch module gets ``MonteCarloMean(draws=100)``
         instead), an average of random starts, or a function of X, in units of y, that the network corrects.
@@ -59,13 +67,19 @@ class PNCRegressor(IntervalRegressor):
         ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes a GPU where there is one.
     verbose : bool, default=False
         Show what is being done and how far it is.
+    noise : {"auto", "constant", "varying"}, default="auto"
+        Whether the noise variance of prediction intervals may differ over x; ``"auto"`` lets it where leave-one-out errors
+        speak for it.
+    calibration : {"auto", "conformal", "normal"}, default="auto"
+        Prediction intervals from quantiles of leave-one-out errors, or of the normal law. ``"auto"`` is conformal from 60
+        rows on, where training converges.
 
     Attributes
     ----------
     interval_, engine_, network_, regularization_
         What the arguments came to.
     selection_ : Selection or None
-        The networks that ``network="evidence"`` considered, with their scores.
+        The networks that were considered, best first, with their scores; None where the network was given.
     convergence_ : Convergence
         How training went, network by network (network engine only).
     n_features_in_, feature_names_in_
@@ -94,6 +108,8 @@ class PNCRegressor(IntervalRegressor):
         n_jobs: int | None = None,
         device: str = "auto",
         verbose: bool = False,
+        noise: str = "auto",
+        calibration: str = "auto",
     ) -> None:
         self.interval = interval
         self.engine = engine
@@ -105,11 +121,50 @@ class PNCRegressor(IntervalRegressor):
         self.n_jobs = n_jobs
         self.device = device
         self.verbose = verbose
+        self.noise = noise
+        self.calibration = calibration
 
-    def diagnose(self) -> Diagnosis:
-        """Is the theory's ground under these intervals? What holds, what does not, and what to change."""
+    def diagnose(self, X: Any = None) -> Diagnosis:
+        """Is the theory's ground under these intervals? What holds, what does not, and what to change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            New points: those far from the training rows are flagged.
+        """
         check_is_fitted(self, "is_fitted_")
-        return diagnose(self._replicates, self.interval_, self._probe)
+        points = None if X is None else self._validate(X)
+        choice = Choice(self.network_, self.regularization_, self.selection_)
+        return diagnose(self._replicates, self.interval_, self._probe, choice, points)
+
+    def get_contrast(self, X: Any, X_other: Any) -> Prediction:
+        """Everything about the differences f(x) − f(x'), row by row, as one frozen object.
+
+        Two predictions share the rows they were learned from, so their difference is often known much better than either:
+        the interval is made for the difference itself, by the same method.
+
+        Parameters
+        ----------
+        X, X_other : array-like of shape (n_samples, n_features)
+        """
+        index = index_of(X)
+        left, right = self._validate(X), self._validate(X_other)
+        if len(left) != len(right):
+            raise InvalidInputError(f"X has {len(left)} rows and X_other has {len(right)}; contrasts are row by row")
+        pairs = np.stack([left, right], axis=1)
+        contrast = ContrastReplicates(self._replicates)
+        estimate = self.interval_.estimate(contrast, pairs)
+        noise = contrast.noise(pairs.reshape(len(pairs), 2, -1))
+        parts = {name: self._in_shape(values) for name, values in estimate.parts.items()}
+        data, seed, new = map(self._in_shape, (estimate.standard_error**2, np.zeros_like(noise), noise))
+        return Prediction(
+            self._in_shape(estimate.centre),
+            self._in_shape(estimate.standard_error),
+            estimate.degrees_of_freedom,
+            Components(data, seed, new, parts),
+            index=index,
+            output_names=self._output_names,
+        )
 
     def sample_networks(
         self, X: Any, n_networks: int = 100, *, members: int = 1, random_state: RandomState = None
@@ -145,6 +200,11 @@ class PNCRegressor(IntervalRegressor):
             raise InvalidInputError(
                 "engine='kernel' knows the kernels of MLP(...) only; use engine='linearized' or 'network' for a torch module"
             )
+        for name, known in (("noise", ("auto", "constant", "varying")), ("calibration", ("auto", "conformal", "normal"))):
+            if getattr(self, name) not in known:
+                raise InvalidInputError(f"{name}={getattr(self, name)!r} is not known; use {', '.join(map(repr, known))}")
+        if self.calibration == "conformal" and not engine.converges:
+            raise InvalidInputError(f"calibration='conformal' needs converged training; engine={engine} stops earlier")
         is_option = isinstance(self.initial_mean, MonteCarloMean) or callable(self.initial_mean)
         if not is_option and not (isinstance(self.initial_mean, str) and self.initial_mean == "zero"):
             raise InvalidInputError(
@@ -155,25 +215,34 @@ class PNCRegressor(IntervalRegressor):
         return is_module(self.network)
 
     def _train(self, data: TrainingData) -> None:
-        engine, method = resolve_engine(self.engine), resolve_interval(self.interval, len(data.X))
-        if method.uses_influence and not engine.offers_influence:
+        engine, method = resolve_engine(self.engine), self._resolve_interval(len(data.X))
+        if method.uses_influence and not engine.converges:
             raise InvalidInputError(f"interval={method} needs converged training; engine={engine} stops earlier")
         if method.uses_influence and self.regularization == 0:
             raise InvalidInputError(
                 "regularization=0 leaves no residuals, and without them the infinitesimal jackknife has no spread to see; "
                 "use a positive regularization or interval='half_sampling'"
             )
+        if method.uses_posterior and not engine.converges:
+            raise InvalidInputError(
+                f"interval={method} needs converged training; engine={engine} stops earlier: use interval='sectioning'"
+            )
         plan = method.plan(len(data.X), data.streams)
         inputs, labels = data.inputs, data.labels
         start = time.perf_counter()
-        choice = choose(self.network, self.regularization, inputs, labels, data.streams)
+        choice = choose(self.network, self.regularization, data, converges=engine.converges)
         network, regularization = choice.network, choice.regularization
-        data.progress.say(f"{network}, λ = {regularization:.3g}, {method}", start)
+        words = network if choice.selection is None else choice.selection.best.architecture
+        data.progress.say(f"{words}, λ = {regularization:.3g}, {method}", start)
         mean = self._resolve_initial_mean(network, inputs, labels, data)
         groups = torch.stack([labels, mean(data.X, inputs)], dim=1)  # Algorithm 1: base on y, auxiliary on s̄
         task = Task(inputs, groups, network, regularization, data.streams, data.progress)
         trained = engine.fit(task, plan, n_jobs=self.n_jobs)
-        self._replicates = PNCReplicates(trained, plan, data.scaling, data.device, mean)
+        checked = self._checked_rows(data)
+        rival = self._train_rival(choice.selection, task, method) if isinstance(engine, KernelEngine) else None
+        self._replicates = PNCReplicates(
+            trained, plan, data.scaling, data.device, mean, checked, engine.converges, self.noise, rival
+        )
         # Points where `diagnose` looks: half-way between rows, since at the rows themselves an interpolating fit is perfect.
         pairs = data.streams.generator("probe").integers(len(data.X), size=(2, _PROBES))
         self._probe = (data.X[pairs[0]] + data.X[pairs[1]]) / 2
@@ -181,6 +250,22 @@ class PNCRegressor(IntervalRegressor):
         self.selection_ = choice.selection
         if hasattr(trained, "convergence"):
             self.convergence_ = trained.convergence
+
+    def _train_rival(self, selection: Selection | None, task: Task, method: IntervalMethod) -> Trained | None:
+        """Another architecture on all rows, where the data like it nearly as well and it costs little."""
+        rival = selection.rival if selection is not None else None
+        if rival is None or not method.uses_posterior or len(task.X) > _RIVAL_ROWS:
+            return None
+        other = replace(task, network=rival.network, regularization=rival.regularization)
+        return KernelEngine().fit(other, resampling.full(len(task.X)))
+
+    def _resolve_interval(self, n_rows: int) -> IntervalMethod:
+        return resolve_interval(self.interval, n_rows, has_posterior=resolve_engine(self.engine).converges)
+
+    def _checked_rows(self, data: TrainingData) -> CheckedRows:
+        """At most a thousand rows whose leave-one-out errors are looked at."""
+        chosen = np.sort(data.streams.generator("checked rows").permutation(len(data.X))[:_CHECKED_ROWS])
+        return CheckedRows(chosen, data.X[chosen], data.y[chosen])
 
     def _resolve_initial_mean(
         self, network: Network, inputs: torch.Tensor, labels: torch.Tensor, data: TrainingData
@@ -204,6 +289,19 @@ class PNCRegressor(IntervalRegressor):
 
     def _noise_variance(self) -> FloatArray:
         return self._replicates.noise_variance
+
+    def _noise_chunk(self, X: FloatArray) -> FloatArray:
+        return self._replicates.noise(X.reshape(len(X), -1))
+
+    def _calibration(self, estimate: Estimate, noise: FloatArray) -> Calibration | None:
+        is_wanted = self.calibration == "conformal" or len(self._replicates.checked.X) >= _ENOUGH_SCORES
+        if self.calibration == "normal" or not is_wanted or not self._replicates.has_posterior:
+            return None
+        posterior = estimate.parts["posterior"] if "posterior" in estimate.parts else estimate.standard_error**2
+        return Calibration(self._in_shape(np.sqrt(posterior + noise)), self._in_shape(self._replicates.scores))
+
+    def _joint_law(self, X: FloatArray) -> JointLaw | None:
+        return PosteriorLaw(self._replicates, X) if self.interval_.uses_posterior else None
 
     def _numbers_per_point(self) -> int:
         return int(self._replicates.numbers_per_point)

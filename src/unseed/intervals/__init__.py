@@ -7,6 +7,7 @@ from unseed.intervals.cheap_bootstrap import CheapBootstrap
 from unseed.intervals.half_sampling import HalfSampling
 from unseed.intervals.infinitesimal_jackknife import InfinitesimalJackknife
 from unseed.intervals.sectioning import Sectioning
+from unseed.intervals.truth import TruthInterval
 
 __all__ = [
     "METHODS",
@@ -17,10 +18,13 @@ __all__ = [
     "IntervalMethod",
     "Replicates",
     "Sectioning",
+    "TruthInterval",
     "resolve_interval",
 ]
 
-METHODS: dict[str, type[Batching | CheapBootstrap | HalfSampling | InfinitesimalJackknife | Sectioning]] = {
+_Method = Batching | CheapBootstrap | HalfSampling | InfinitesimalJackknife | Sectioning | TruthInterval
+METHODS: dict[str, type[_Method]] = {
+    "truth": TruthInterval,
     "sectioning": Sectioning,
     "batching": Batching,
     "cheap_bootstrap": CheapBootstrap,
@@ -29,11 +33,12 @@ METHODS: dict[str, type[Batching | CheapBootstrap | HalfSampling | Infinitesimal
 }
 
 
-def resolve_interval(interval: str | IntervalMethod, n_rows: int) -> IntervalMethod:
+def resolve_interval(interval: str | IntervalMethod, n_rows: int, *, has_posterior: bool = False) -> IntervalMethod:
     """Interval method of that name, or the object itself.
 
-    ``"auto"`` is sectioning, with as many batches as there are rows where there are fewer than four. Every method
-    needs two rows: a resample of one row is that row, and its zero spread would be a lie.
+    ``"auto"`` is the interval for the truth where training converges, sectioning where it stops earlier, with as many
+    batches as there are rows where there are fewer than four. Every method needs two rows: a resample of one row is that
+    row, and its zero spread would be a lie.
     """
     if n_rows < 2:
         raise InvalidInputError(
@@ -41,7 +46,8 @@ def resolve_interval(interval: str | IntervalMethod, n_rows: int) -> IntervalMet
         )
     if isinstance(interval, str):
         if interval == "auto":
-            return Sectioning(batches=min(4, n_rows))
+            batches = min(4, n_rows)
+            return TruthInterval(batches) if has_posterior else Sectioning(batches)
         if interval in METHODS:
             return METHODS[interval]()
     elif isinstance(interval, IntervalMethod) and not isinstance(interval, type):

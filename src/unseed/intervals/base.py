@@ -21,6 +21,18 @@ class Replicates(Protocol):
         """Predictions of every replicate. Shape (n_replicates, n_points, n_outputs)."""
         ...
 
+    def misfit_variance(self, X: FloatArray) -> FloatArray:
+        """Square of the structure that the network has left in its errors. Shape (n_points, n_outputs)."""
+        ...
+
+    def posterior_variance(self, X: FloatArray) -> FloatArray:
+        """What the rows cannot know of a function as smooth as the network's. Shape (n_points, n_outputs)."""
+        ...
+
+    def rival_variance(self, X: FloatArray) -> FloatArray:
+        """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
+        ...
+
     def influence(self, X: FloatArray) -> FloatArray:
         """Influence of every row on the full-data prediction. Shape (n_rows, n_points, n_outputs)."""
         ...
@@ -31,6 +43,7 @@ class IntervalMethod(Protocol):
     """A plan of resamples, and a formula from their predictions to centre, standard error and degrees of freedom."""
 
     uses_influence: ClassVar[bool]
+    uses_posterior: ClassVar[bool]
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """Resamples this method needs; refuses data sets that are too small for it."""

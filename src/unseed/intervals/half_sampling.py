@@ -36,6 +36,7 @@ class HalfSampling:
 
     replications: int = 4
     uses_influence: ClassVar[bool] = False
+    uses_posterior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_whole_number("replications", self.replications, at_least=1, reason="no resample, no spread")

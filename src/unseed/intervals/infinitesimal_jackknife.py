@@ -29,6 +29,7 @@ class InfinitesimalJackknife:
     """
 
     uses_influence: ClassVar[bool] = True
+    uses_posterior: ClassVar[bool] = False
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves: nothing is resampled."""

@@ -36,6 +36,7 @@ class Sectioning:
 
     batches: int = 4
     uses_influence: ClassVar[bool] = False
+    uses_posterior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")

@@ -1,7 +1,17 @@
 """Predictors combine what engines train."""
 
+from unseed.predictors.contrast import ContrastReplicates
 from unseed.predictors.dropout import DropoutNetwork, train_dropout
 from unseed.predictors.ensemble import EnsembleReplicates, with_members
-from unseed.predictors.pnc import PNCReplicates
+from unseed.predictors.pnc import CheckedRows, PNCReplicates, PosteriorLaw
 
-__all__ = ["DropoutNetwork", "EnsembleReplicates", "PNCReplicates", "train_dropout", "with_members"]
+__all__ = [
+    "CheckedRows",
+    "ContrastReplicates",
+    "DropoutNetwork",
+    "EnsembleReplicates",
+    "PNCReplicates",
+    "PosteriorLaw",
+    "train_dropout",
+    "with_members",
+]

@@ -3,14 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
+import torch
 
-from unseed.engines import KnowsOtherSeeds
+from unseed.engines import KnowsOtherSeeds, KnowsPosterior, Trained
 from unseed.errors import NotAvailableError
 from unseed.networks import InitialMean
 from unseed.predictors.scaled import ScaledNetworks
+from unseed.residuals import Misfit, NoiseModel
 from unseed.results import FloatArray
+
+
+@dataclass(frozen=True)
+class CheckedRows:
+    """Training rows whose leave-one-out errors are looked at, in the user's units.
+
+    Attributes
+    ----------
+    indices : array of shape (m,)
+    X : array of shape (m, ...)
+    y : array of shape (m, n_outputs)
+    """
+
+    indices: npt.NDArray[np.int64]
+    X: FloatArray
+    y: FloatArray
+
+    @property
+    def features(self) -> FloatArray:
+        """Features of a row in one line, whatever their shape. Shape (m, d)."""
+        return self.X.reshape(len(self.X), -1)
+
+
+@dataclass(frozen=True)
+class LeftOutErrors:
+    """Leave-one-out errors of the checked rows and the posterior variance of the predictions, in the user's units."""
+
+    errors: FloatArray  # (m, n_outputs)
+    variance: FloatArray  # (m, n_outputs)
 
 
 @dataclass(frozen=True)
@@ -22,12 +55,84 @@ class PNCReplicates(ScaledNetworks):
     """
 
     initial_mean: InitialMean
+    checked: CheckedRows
+    converges: bool
+    noise_kind: str = "constant"
+    rival: Trained | None = None
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Base − auxiliary + s̄. Shape (n_replicates, n_points, n_outputs)."""
         inputs = self.inputs(X)
         base, auxiliary = self.trained.predict(inputs).unbind(2)
         return self.in_units(base - auxiliary + self.initial_mean(X, inputs))
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether there is a converged network on all rows, with its closed-form posterior."""
+        return isinstance(self.trained, KnowsPosterior) and len(self.plan.reference) == 1 and self.converges
+
+    def posterior_variance(self, X: FloatArray, minus: FloatArray | None = None) -> FloatArray:
+        """At points, or of f(x) − f(x') for points ``X`` and ``minus``. Shape (n_points, n_outputs)."""
+        other = None if minus is None else self.inputs(minus)
+        return self._squared_units(self._posterior.posterior_variance(self.inputs(X), other))
+
+    def posterior_covariance(self, X: FloatArray) -> FloatArray:
+        """Between points, output by output. Shape (n_outputs, n_points, n_points)."""
+        covariance = self._posterior.posterior_covariance(self.inputs(X)).cpu().numpy()
+        return np.asarray(covariance * self.scaling.y_scale[:, None, None] ** 2)
+
+    @cached_property
+    def left_out(self) -> LeftOutErrors:
+        """What the network trained on all other rows makes of each checked row."""
+        rows = torch.from_numpy(self.checked.indices).to(self.device)
+        found = self._posterior.leave_out(rows)
+        errors = np.asarray(found.errors.cpu().numpy() * self.scaling.y_scale)
+        return LeftOutErrors(errors, self._squared_units(found.variance))
+
+    @cached_property
+    def misfit(self) -> Misfit:
+        """Structure that the network has left in its errors."""
+        return Misfit.find(self.checked.features, self.checked.y, self.left_out.errors)
+
+    def misfit_variance(self, X: FloatArray) -> FloatArray:
+        """Square of that structure at points. Shape (n_points, n_outputs)."""
+        return self.misfit(X.reshape(len(X), -1))
+
+    def rival_variance(self, X: FloatArray) -> FloatArray:
+        """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
+        return np.asarray(self.distance_to_rival(X) ** 2)
+
+    def distance_to_rival(self, X: FloatArray) -> FloatArray:
+        """Prediction of the rival less our own, zero where there is none. Shape (n_points, n_outputs)."""
+        ours = self.predict(X)[0]
+        if self.rival is None:
+            return np.zeros_like(ours)
+        inputs = self.inputs(X)
+        base, auxiliary = self.rival.predict(inputs)[0].unbind(1)
+        return np.asarray(self.in_units(base - auxiliary + self.initial_mean(X, inputs)) - ours)
+
+    @cached_property
+    def noise(self) -> NoiseModel:
+        """Variance of observations around the function, over x where the errors speak for that."""
+        if not self.has_posterior:
+            return NoiseModel.constant(self.noise_variance)
+        left_out = self.left_out
+        return NoiseModel.fit(self.checked.features, left_out.errors, left_out.variance, self.noise_variance, self.noise_kind)
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Leave-one-out errors over what the model expects of them, sorted. Shape (m, n_outputs)."""
+        expected = np.sqrt(self.left_out.variance + self.noise(self.checked.features))
+        return np.sort(np.abs(self.left_out.errors) / np.maximum(expected, np.finfo(np.float64).tiny), axis=0)
+
+    @property
+    def _posterior(self) -> KnowsPosterior:
+        if not isinstance(self.trained, KnowsPosterior):
+            raise NotAvailableError("a posterior needs a converged network on all rows")
+        return self.trained
+
+    def _squared_units(self, variance: torch.Tensor) -> FloatArray:
+        return np.asarray(variance.cpu().numpy() * self.scaling.y_scale**2)
 
     def procedural_variance(self, X: FloatArray) -> FloatArray:
         """Variance over seeds of a single network, which PNC takes out. Shape (n_points, n_outputs).
@@ -61,3 +166,17 @@ class PNCReplicates(ScaledNetworks):
         root = vectors * np.sqrt(np.clip(eigenvalues, 0.0, None) / members)
         noise = generator.standard_normal((n_networks, *centre.shape))
         return np.asarray(centre + root @ noise * self.scaling.y_scale)
+
+
+@dataclass(frozen=True)
+class PosteriorLaw:
+    """Correlations of the errors at some points, as the posterior has them."""
+
+    replicates: PNCReplicates
+    X: FloatArray
+
+    def correlation(self) -> FloatArray:
+        """Shape (n_outputs, n_points, n_points)."""
+        covariance = self.replicates.posterior_covariance(self.X)
+        deviation = np.sqrt(np.clip(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(np.float64).tiny, None))
+        return np.asarray(covariance / deviation[:, :, None] / deviation[:, None, :])

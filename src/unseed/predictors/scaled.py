@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 
 from unseed.engines import Trained
+from unseed.errors import NotAvailableError
 from unseed.resampling import Plan
 from unseed.results import FloatArray
 from unseed.scaling import Scaling
+
+_NO_POSTERIOR = "interval='truth' is for PNCRegressor; use 'sectioning' or another resampling method"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,18 @@ class ScaledNetworks:
     def noise_variance(self) -> FloatArray:
         """Variance of the observations around the function. Shape (n_outputs,)."""
         return np.asarray(self.trained.noise_variance().cpu().numpy() * self.scaling.y_scale**2)
+
+    def misfit_variance(self, X: FloatArray) -> FloatArray:
+        """Only where there is a posterior."""
+        raise NotAvailableError(_NO_POSTERIOR)
+
+    def rival_variance(self, X: FloatArray) -> FloatArray:
+        """Only where there is a posterior."""
+        raise NotAvailableError(_NO_POSTERIOR)
+
+    def posterior_variance(self, X: FloatArray) -> FloatArray:
+        """Only where there is a posterior."""
+        raise NotAvailableError(_NO_POSTERIOR)
 
     def influence(self, X: FloatArray) -> FloatArray:
         """Influence of every row on the full-data prediction. Shape (n_rows, n_points, n_outputs)."""

@@ -1,6 +1,17 @@
 """Choosing network and regularisation from the data alone, without looking at any truth."""
 
-from unseed.selection.evidence import Candidate, Selection, select_by_evidence
+from unseed.selection.choice import SCREENING_ROWS, AutoNetwork, Candidate, Choice, Selection
 from unseed.selection.leave_one_out import LeaveOneOut, choose_regularization
+from unseed.selection.search import evidence_ahead, select_network
 
-__all__ = ["Candidate", "LeaveOneOut", "Selection", "choose_regularization", "select_by_evidence"]
+__all__ = [
+    "SCREENING_ROWS",
+    "AutoNetwork",
+    "Candidate",
+    "Choice",
+    "LeaveOneOut",
+    "Selection",
+    "choose_regularization",
+    "evidence_ahead",
+    "select_network",
+]

@@ -16,6 +16,8 @@ OVERFLOW = "the kernel matrix overflows float64: the inputs are too large; use s
 WORST_CONDITION = 1e12
 """Above it a solve has fewer than four correct digits, and a warning says so."""
 
+_NUMBERS_AT_A_TIME = 1 << 22
+
 JITTERS = (1e-12, 1e-11, 1e-10)
 """Tried in this order, times the mean diagonal of the kernel, when a Cholesky factorisation fails."""
 
@@ -79,6 +81,21 @@ class WeightedRidge:
     def residual(self, labels: Tensor) -> Tensor:
         """Labels minus fit, from K A⁻¹ = I − ridge A⁻¹: no second product with the kernel. Shape (n, c)."""
         return self.ridge[:, None] * self.solve(labels)
+
+    def whiten(self, columns: Tensor) -> Tensor:
+        """L⁻¹ times each column, so that products of two results are cᵀA⁻¹c'. Shape (n, c)."""
+        white: Tensor = torch.linalg.solve_triangular(self.factor, columns, upper=False)
+        return white
+
+    def inverse_diagonal(self, rows: Tensor) -> Tensor:
+        """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
+        n = len(self.factor)
+        parts = []
+        for chunk in torch.split(rows, max(1, _NUMBERS_AT_A_TIME // n)):
+            units = self.factor.new_zeros(n, len(chunk))
+            units[chunk, torch.arange(len(chunk), device=rows.device)] = 1.0
+            parts.append(self.whiten(units).square().sum(0))
+        return torch.cat(parts)
 
     def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
         """Sum of squares and trace whose ratio estimates the noise variance, for counts of one.

@@ -1,0 +1,69 @@
+"""What `diagnose` found: figures with limits and advice, printed as a short table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the theory needs, how it stands here, and what to do about it.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+        The figure looked at.
+    limit : float
+        What it should stay below.
+    advice : str
+        One sentence, for when it does not.
+    """
+
+    name: str
+    value: float
+    limit: float
+    advice: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is below its limit (NaN is not)."""
+        return self.value < self.limit
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether the theory's ground is there; prints as a short table.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    outlook : str
+        What more data would bring, in a sentence; empty where that is not known.
+    far_points : tuple of int
+        Points asked about that are far from the training rows.
+
+    Examples
+    --------
+    >>> print(Diagnosis((Finding("condition number", 1e3, 1e12, "raise regularization"),)))
+    ok    condition number                                  1e+03  (should be below 1e+12)
+    """
+
+    findings: tuple[Finding, ...]
+    outlook: str = ""
+    far_points: tuple[int, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What does not hold."""
+        return tuple(finding for finding in self.findings if not finding.holds)
+
+    def __str__(self) -> str:
+        lines = []
+        for finding in self.findings:
+            mark = "ok   " if finding.holds else "CHECK"
+            line = f"{mark} {finding.name:45} {finding.value:9.2g}  (should be below {finding.limit:.2g})"
+            lines.append(line if finding.holds else f"{line}: {finding.advice}")
+        if self.outlook:
+            lines.append(self.outlook)
+        return "\n".join(lines)

@@ -1,0 +1,6 @@
+"""A second look at leave-one-out errors: structure that the network missed, and how the noise differs over x."""
+
+from unseed.residuals.misfit import Misfit
+from unseed.residuals.noise import NoiseModel
+
+__all__ = ["Misfit", "NoiseModel"]

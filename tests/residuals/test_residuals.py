@@ -1,0 +1,130 @@
+"""A second look at errors: structure, bowls and noise that differs over x, each against what was put in."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from unseed.residuals import Misfit, NoiseModel
+from unseed.residuals.curves import MAX_FEATURES, TERMS, Curves, ridge_fits
+
+
+def rows(n=300, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng
+
+
+class TestCurves:
+    def test_terms_are_cosines_of_ranks(self):
+        X = np.array([[3.0], [1.0], [2.0], [10.0]])
+        ranks = (np.array([2, 0, 1, 3]) + 0.5) / 4
+        terms = np.cos(np.pi * np.arange(1, TERMS + 1) * ranks[:, None])
+        assert_allclose(Curves.along(X)(X), terms - terms.mean(axis=0), atol=1e-14)
+
+    def test_beyond_the_rows_a_curve_stays_where_it_ended(self):
+        X, _ = rows(d=1)
+        curves = Curves.along(X)
+        assert_allclose(curves(np.array([[1e3]])), curves(np.array([[1e9]])))
+
+    def test_many_features_become_their_leading_components(self):
+        X, _ = rows(n=100, d=MAX_FEATURES + 30)
+        assert Curves.along(X)(X).shape == (100, MAX_FEATURES * TERMS)
+
+    def test_left_out_predictions_are_refits(self):
+        X, rng = rows(n=40, d=2)
+        design, targets = Curves.along(X)(X), rng.normal(size=40)
+        power = np.linalg.svd(design, compute_uv=False) ** 2
+        power = power[np.sqrt(power) > 1e-8 * np.sqrt(power.max())]
+        for fit, shrinkage in zip(ridge_fits(design, targets), np.logspace(-3, 2, 11), strict=True):
+            others = np.arange(40) != 7
+            ridge = shrinkage * power.mean() * np.eye(design.shape[1])
+            refit = np.linalg.solve(design[others].T @ design[others] + ridge, design[others].T @ targets[others])
+            assert_allclose(fit.left_out[7], design[7] @ refit, rtol=1e-6, atol=1e-9)
+
+    def test_constant_features_have_no_curves(self):
+        assert list(ridge_fits(Curves.along(np.ones((20, 2)))(np.ones((20, 2))), np.arange(20.0))) == []
+
+
+class TestMisfit:
+    def test_noise_is_not_structure(self):
+        # 60 data sets of pure noise: the share that a look takes for structure by chance. With three looks at 1.5 standard
+        # errors, each judged by left-out rows, it stays below a quarter, and what is found is small.
+        found = []
+        for seed in range(60):
+            X, rng = rows(seed=seed)
+            errors = rng.normal(size=(300, 1))
+            found.append(Misfit.find(X, rng.normal(size=(300, 1)), errors).mean_square[0])
+        assert np.mean(np.array(found) > 0) < 0.25
+        assert np.mean(found) < 0.02
+
+    def test_a_curve_along_a_feature_is_found_in_size(self):
+        X, rng = rows()
+        structure = np.sin(3 * X[:, 2])
+        misfit = Misfit.find(X, rng.normal(size=(300, 1)), (structure + 0.5 * rng.normal(size=300))[:, None])
+        assert 0.6 * structure.var() < misfit.mean_square[0] < 1.3 * structure.var()
+        assert (misfit(X)[:, 0] >= misfit.mean_square[0]).all()
+
+    def test_a_curve_along_the_steepest_direction_is_found(self):
+        X, rng = rows(d=12)
+        index = X.sum(axis=1) / np.sqrt(12)
+        structure = np.tanh(2 * index) - 0.8 * index
+        labels, errors = (values[:, None] + 0.1 * rng.normal(size=(300, 1)) for values in (index, structure))
+        misfit = Misfit.find(X, labels, errors)
+        assert misfit.mean_square[0] > 0.5 * structure.var()
+
+    def test_the_bowl_knows_the_middle(self):
+        # Every feature bends too little to be seen alone; together they move the middle by 0.4, against noise of 1.
+        X, rng = rows(n=4000, d=16)
+        errors = 0.025 * (16 - (X**2).sum(axis=1)) + rng.normal(size=4000)
+        misfit = Misfit.find(X, rng.normal(size=(4000, 1)), errors[:, None])
+        assert 0.2 < np.sqrt(misfit(np.zeros((1, 16)))[0, 0]) < 0.6
+
+    def test_few_rows_are_not_looked_at(self):
+        X, rng = rows(n=10)
+        misfit = Misfit.find(X, rng.normal(size=(10, 2)), rng.normal(size=(10, 2)))
+        assert_allclose(misfit(X), np.zeros((10, 2)))
+        assert_allclose(misfit.mean_square, 0)
+
+    def test_constant_features_do_no_harm_and_pickles_are_whole(self):
+        X, rng = rows()
+        X[:, 1] = 7.0
+        misfit = Misfit.find(X, rng.normal(size=(300, 1)), np.sin(3 * X[:, :1]))
+        assert np.isfinite(misfit(X)).all()
+        assert_allclose(pickle.loads(pickle.dumps(misfit))(X), misfit(X))
+
+
+class TestNoise:
+    def model(self, kind="auto", slope=1.0, n=600):
+        X, rng = rows(n=n, d=3)
+        deviation = np.exp(slope * np.tanh(X[:, 0]))
+        errors = (deviation * rng.normal(size=n))[:, None]
+        return X, deviation**2, NoiseModel.fit(X, errors, np.zeros((n, 1)), (errors**2).mean(axis=0), kind)
+
+    def test_varying_noise_is_found(self):
+        X, variance, noise = self.model()
+        assert noise.varies
+        assert np.corrcoef(np.log(noise(X)[:, 0]), np.log(variance))[0, 1] > 0.9
+        assert_allclose(noise(X).mean(), noise.average, rtol=0.1)
+
+    def test_constant_noise_stays_constant(self):
+        # Two standard errors on left-out rows: one of twenty data sets may show varying noise by chance.
+        varies = []
+        for seed in range(20):
+            X, rng = rows(seed=seed)
+            errors = rng.normal(size=(300, 1))
+            varies.append(NoiseModel.fit(X, errors, np.zeros((300, 1)), np.ones(1), "auto").varies)
+        assert np.mean(varies) <= 0.15
+
+    @pytest.mark.parametrize(("kind", "varies"), [("constant", False), ("varying", True)])
+    def test_the_kind_can_be_given(self, kind, varies):
+        assert self.model(kind, slope=0.2)[2].varies is varies
+
+    def test_ratios_are_limited(self):
+        X, _, noise = self.model(slope=8.0)
+        assert noise(1e6 * X).max() <= 20 * noise.average[0] * (1 + 1e-12)
+
+    def test_no_noise_at_all(self):
+        X, _ = rows()
+        noise = NoiseModel.fit(X, np.zeros((300, 1)), np.zeros((300, 1)), np.zeros(1), "varying")
+        assert_allclose(noise(X), 0)

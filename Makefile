@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-slow lint docs benchmark clean
+.PHONY: demo test test-slow lint docs benchmark scoreboard clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed-all
@@ -27,6 +27,10 @@ docs: $(VENV)/.installed-docs
 
 benchmark: $(VENV)/.installed-all
 	$(BIN)/python benchmarks/fit_cost.py
+
+scoreboard: $(VENV)/.installed-all
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage/run.py --repetitions 1
+	$(BIN)/python benchmarks/coverage/report.py
 
 clean:
 	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* htmlcov src/*.egg-info

@@ -43,8 +43,13 @@ def test_early_stopping_has_no_posterior():
     engine = KernelEngine(training=GradientFlow(time=10.0))
     with pytest.raises(InvalidInputError, match="use interval='sectioning'"):
         PNCRegressor(interval="truth", engine=engine, **OPTIONS).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="calibration='conformal' needs converged training"):
-        PNCRegressor(calibration="conformal", engine=engine, **OPTIONS).fit(X, Y)
+    for option in ({"calibration": "conformal"}, {"noise": "varying"}):
+        with pytest.raises(InvalidInputError, match="needs converged training"):
+            PNCRegressor(engine=engine, **option, **OPTIONS).fit(X, Y)
+        with pytest.raises(InvalidInputError, match="needs a network on all rows"):
+            PNCRegressor(interval="batching", **option, **OPTIONS).fit(X, Y)
+        with pytest.raises(InvalidInputError, match="needs at least 32 rows, and X has 20"):
+            PNCRegressor(**option, **OPTIONS).fit(X[:20], Y[:20])
 
 
 def test_parts_add_up_and_the_posterior_is_explicit():

@@ -213,8 +213,8 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
             )
         return validated
 
-    def _estimate(self, X: FloatArray) -> Estimate:
-        chunks = [self._estimate_chunk(chunk) for chunk in self._chunks(X)]
+    def _estimate(self, X: FloatArray, of_chunk: Callable[[FloatArray], Estimate] | None = None) -> Estimate:
+        chunks = [(of_chunk or self._estimate_chunk)(chunk) for chunk in self._chunks(X)]
         return Estimate(
             np.concatenate([chunk.centre for chunk in chunks]),
             np.concatenate([chunk.standard_error for chunk in chunks]),

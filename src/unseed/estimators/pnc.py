@@ -25,6 +25,8 @@ from unseed.intervals import IntervalMethod, resolve_interval
 from unseed.networks import MLP, AveragedDraws, GivenMean, InitialMean, ModuleFactory, MonteCarloMean, ZeroMean
 from unseed.predictors import CheckedRows, ContrastReplicates, PNCReplicates, PosteriorLaw
 from unseed.random import RandomState, Streams
+from unseed.resampling import Plan
+from unseed.residuals import MIN_ROWS
 from unseed.results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction
 from unseed.selection import Choice, Selection
 
@@ -153,8 +155,8 @@ class PNCRegressor(IntervalRegressor):
             raise InvalidInputError(f"X has {len(left)} rows and X_other has {len(right)}; contrasts are row by row")
         pairs = np.stack([left, right], axis=1)
         contrast = ContrastReplicates(self._replicates)
-        estimate = self.interval_.estimate(contrast, pairs)
-        noise = contrast.noise(pairs.reshape(len(pairs), 2, -1))
+        estimate = self._estimate(pairs, lambda chunk: self.interval_.estimate(contrast, chunk))
+        noise = self._in_chunks(lambda chunk: contrast.noise(chunk.reshape(len(chunk), 2, -1)), pairs)
         parts = {name: self._in_shape(values) for name, values in estimate.parts.items()}
         data, seed, new = map(self._in_shape, (estimate.standard_error**2, np.zeros_like(noise), noise))
         return Prediction(
@@ -203,8 +205,6 @@ class PNCRegressor(IntervalRegressor):
         for name, known in (("noise", ("auto", "constant", "varying")), ("calibration", ("auto", "conformal", "normal"))):
             if getattr(self, name) not in known:
                 raise InvalidInputError(f"{name}={getattr(self, name)!r} is not known; use {', '.join(map(repr, known))}")
-        if self.calibration == "conformal" and not engine.converges:
-            raise InvalidInputError(f"calibration='conformal' needs converged training; engine={engine} stops earlier")
         is_option = isinstance(self.initial_mean, MonteCarloMean) or callable(self.initial_mean)
         if not is_option and not (isinstance(self.initial_mean, str) and self.initial_mean == "zero"):
             raise InvalidInputError(
@@ -228,6 +228,7 @@ class PNCRegressor(IntervalRegressor):
                 f"interval={method} needs converged training; engine={engine} stops earlier: use interval='sectioning'"
             )
         plan = method.plan(len(data.X), data.streams)
+        self._check_left_out(engine, method, plan)
         inputs, labels = data.inputs, data.labels
         start = time.perf_counter()
         choice = choose(self.network, self.regularization, data, converges=engine.converges)
@@ -250,6 +251,19 @@ class PNCRegressor(IntervalRegressor):
         self.selection_ = choice.selection
         if hasattr(trained, "convergence"):
             self.convergence_ = trained.convergence
+
+    def _check_left_out(self, engine: Engine, method: IntervalMethod, plan: Plan) -> None:
+        """What leave-one-out errors are asked for must have them."""
+        asked = [f"{name}={value!r}" for name, value in (("noise", self.noise), ("calibration", self.calibration))]
+        asked = [text for text in asked if "varying" in text or "conformal" in text]
+        if not asked:
+            return
+        if not engine.converges:
+            raise InvalidInputError(f"{asked[0]} needs converged training; engine={engine} stops earlier")
+        if len(plan.reference) > 1:
+            raise InvalidInputError(f"{asked[0]} needs a network on all rows, and interval={method} has none; use 'sectioning'")
+        if plan.counts.shape[1] < MIN_ROWS:
+            raise InvalidInputError(f"{asked[0]} needs at least {MIN_ROWS} rows, and X has {plan.counts.shape[1]}")
 
     def _train_rival(self, selection: Selection | None, task: Task, method: IntervalMethod) -> Trained | None:
         """Another architecture on all rows, where the data like it nearly as well and it costs little."""

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from unseed import resampling
 from unseed.checks import check_whole_number
 from unseed.intervals.base import Replicates
+from unseed.intervals.sectioning import Sectioning
 from unseed.random import Streams
 from unseed.resampling import Plan
 from unseed.results import Estimate, FloatArray
@@ -43,15 +43,16 @@ class TruthInterval:
         check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
-        """The data themselves, then disjoint batches of equal size, to within one row."""
-        return resampling.full_and(resampling.batches(n_rows, self.batches, streams).counts)
+        """That of sectioning."""
+        return Sectioning(self.batches).plan(n_rows, streams)
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """The variances have different causes, and none of the methods behind them sees the others'."""
-        centre, *batches = replicates.predict(X)
-        sampling = np.sum((np.stack(batches) - centre) ** 2, axis=0) / (self.batches - 1) / self.batches
-        posterior = replicates.posterior_variance(X)
-        misfit = replicates.misfit_variance(X)
-        rival = replicates.rival_variance(X)
-        parts = {"sampling": sampling, "posterior": posterior, "misfit": misfit, "rival": rival}
-        return Estimate(centre, np.sqrt(sampling + posterior + misfit + rival), np.inf, parts)
+        sectioning = Sectioning(self.batches).estimate(replicates, X)
+        parts = {
+            "sampling": sectioning.standard_error**2,
+            "posterior": replicates.posterior_variance(X),
+            "misfit": replicates.misfit_variance(X),
+            "rival": replicates.rival_variance(X),
+        }
+        return Estimate(sectioning.centre, np.sqrt(sum(parts.values())), np.inf, parts)

@@ -9,6 +9,9 @@ import numpy as np
 from unseed.residuals.curves import TERMS, Curves, ridge_fits
 from unseed.results import FloatArray
 
+MIN_ROWS = 4 * TERMS
+"""Fewer rows say nothing about how noise varies."""
+
 _MEAN_LOG_CHI_SQUARE = -1.2703628454614782  # E log χ² with one degree of freedom: −γ − log 2
 _LARGEST_RATIO = 20.0  # of the variance at a point to the average one, either way
 _SURE = 2.0  # standard errors by which varying noise must win
@@ -62,7 +65,7 @@ class NoiseModel:
             ``"auto"`` lets the noise vary where that explains left-out errors better by two standard errors.
         """
         shapes: list[LogVariance | None] = [None] * len(average)
-        if kind != "constant" and len(X) >= 4 * TERMS:
+        if kind != "constant" and len(X) >= MIN_ROWS:
             shapes = [_shape(X, errors[:, k], variance[:, k], float(average[k]), kind) for k in range(len(average))]
         return cls(average, tuple(shapes))
 

@@ -8,10 +8,10 @@ import torch
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from unseed import MLP, GradientFlow, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor, TruthInterval
+from unseed import MLP, AutoNetwork, GradientFlow, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor, TruthInterval
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
-from unseed.results import Calibration, Components, Prediction
+from unseed.results import Calibration, Components, KnownLaw, Prediction
 
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(40, 3)), RNG.normal(size=(7, 3))
@@ -132,7 +132,7 @@ class TestSimultaneous:
             def __init__(self, correlation):
                 self._correlation = correlation
 
-            def correlation(self):
+            def covariance(self):
                 return self._correlation[None]
 
         components = Components(np.ones(5), np.zeros(5), np.zeros(5))
@@ -140,6 +140,21 @@ class TestSimultaneous:
             band = Prediction(np.zeros(5), np.ones(5), np.inf, components, joint_law=Law(correlation)).simultaneous(0.95)
             # 20,000 draws: standard error of the quantile √(0.05 · 0.95 / 20,000) / density, about 0.015
             assert_allclose(band[:, 1], expected, atol=0.06)
+
+    def test_never_narrower_than_pointwise_and_bonferroni_at_extreme_levels(self):
+        together = fitted().get_prediction(np.repeat(X_NEW[:1], 5, axis=0) + 1e-3 * RNG.normal(size=(5, 3)))
+        for level in (0.5, 0.95, 0.999, 0.99999):
+            assert (np.diff(together.simultaneous(level)) >= np.diff(together.conf_int(level)) * (1 - 1e-12)).all()
+        bound = stats.norm.isf(0.5e-5 / 5) * together.standard_error
+        assert_allclose(together.simultaneous(0.99999)[:, 1] - together.mean, bound, rtol=1e-6)
+
+    def test_parts_that_do_not_go_together_widen_the_band(self):
+        # Posterior errors that are one and the same, under standard errors twice as large: the rest is independent.
+        components = Components(np.full(5, 4.0), np.zeros(5), np.zeros(5))
+        band = Prediction(np.zeros(5), np.full(5, 2.0), np.inf, components, joint_law=KnownLaw(np.ones((1, 5, 5))))
+        draws = np.random.default_rng(1).normal(size=(200_000, 6))
+        largest = np.abs(0.5 * draws[:, :1] + np.sqrt(0.75) * draws[:, 1:]).max(axis=1)
+        assert_allclose(band.simultaneous(0.95)[:, 1], 2 * np.quantile(largest, 0.95), atol=0.1)
 
     def test_other_methods_use_bonferroni(self):
         prediction = fitted(interval="cheap_bootstrap").get_prediction(X_NEW)
@@ -154,9 +169,11 @@ class TestSimultaneous:
         reg = PNCRegressor(**OPTIONS).fit(X, np.column_stack([Y, X[:, 2]]))
         assert reg.get_prediction(X_NEW).simultaneous().shape == (7, 2, 2)
 
-    def test_pickled_predictions_keep_their_bands(self):
-        prediction = fitted().get_prediction(X_NEW)
-        assert_allclose(pickle.loads(pickle.dumps(prediction)).simultaneous(), prediction.simultaneous())
+    def test_pickled_predictions_keep_their_bands_and_not_the_model(self):
+        prediction = fitted(initial_mean=lambda X: X[:, 1]).get_prediction(X_NEW)
+        pickled = pickle.dumps(prediction)
+        assert_allclose(pickle.loads(pickled).simultaneous(), prediction.simultaneous())
+        assert len(pickled) < 5000
 
 
 class TestPredictionIntervals:
@@ -164,6 +181,7 @@ class TestPredictionIntervals:
         calibration = Calibration(np.array([2.0, 3.0]), np.arange(1.0, 20.0))  # 19 scores: 1, ..., 19
         assert_allclose(calibration.half_width(0.9), [2 * 18, 3 * 18])
         assert_allclose(calibration.half_width(0.95), [2 * 19, 3 * 19])
+        assert_allclose(Calibration(np.ones(1), np.arange(1.0, 100.0)).half_width(0.55), 55)  # not 56, by rounding
         assert_allclose(calibration.half_width(0.99), [2 * 19, 3 * 19])  # beyond the last score, which beats the normal law
 
     def test_new_observations_are_covered(self):
@@ -193,6 +211,20 @@ class TestPredictionIntervals:
         half = stats.norm.isf(0.025) * np.sqrt(prediction.standard_error**2 + prediction.components.noise)
         assert_allclose(prediction.pred_int(0.95)[:, 1] - prediction.mean, half, rtol=1e-9)
         assert prediction.calibration is None
+
+    @pytest.mark.parametrize("interval", ["truth", "sectioning", "cheap_bootstrap", "infinitesimal_jackknife"])
+    def test_scores_and_scale_belong_together_for_every_method(self, interval):
+        # Interpolation of a rough function: the posterior, not the noise, is what errors are relative to. 400 new points of
+        # six data sets at 0.9; quantiles of 80 scores have a standard deviation of 0.034, of six means 0.014: four of those.
+        covered = []
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            inputs = rng.uniform(-1, 1, size=(480, 3))
+            y = np.sin(4 * inputs[:, 0]) * np.cos(4 * inputs[:, 1]) + inputs[:, 2]
+            reg = PNCRegressor(network=MLP(), regularization=1e-9, interval=interval, random_state=0).fit(inputs[:80], y[:80])
+            low, high = reg.get_prediction(inputs[80:]).pred_int(0.9).T
+            covered.append(np.mean((low <= y[80:]) & (y[80:] <= high)))
+        assert abs(np.mean(covered) - 0.9) < 0.056
 
     def test_few_rows_leave_it_to_the_normal_law_unless_asked(self):
         assert fitted().get_prediction(X_NEW).calibration is None
@@ -259,6 +291,45 @@ def test_interval_for_the_truth_covers_a_function_that_regularisation_bends():
             results.append(np.mean((low <= truth) & (truth <= high)))
     assert np.mean(covered["truth"]) > 0.95 - 0.035
     assert np.mean(covered["cheap_bootstrap"]) < 0.7
+
+
+def test_columns_that_are_constant_to_rounding_do_no_harm():
+    constant = np.column_stack([X, np.full(40, 0.1)])
+    reg = PNCRegressor(network=MLP(bias_scale=1.0), regularization=1e-3, random_state=0).fit(constant, Y)
+    moved = constant[:3] + np.array([0, 0, 0, 0.1])
+    assert (reg.get_prediction(moved).standard_error < 100 * Y.std()).all()
+
+
+def test_units_of_outputs_do_not_mix_in_finite_networks():
+    reg = PNCRegressor(engine=LinearizedEngine(width=256), **OPTIONS).fit(X, np.column_stack([Y, 1e-6 * Y]))
+    first, second = reg.get_prediction(X_NEW).components.parts["posterior"].T
+    assert_allclose(second, 1e-12 * first, rtol=0.5)
+
+
+def test_a_given_mean_is_taken_out_before_anything_is_chosen():
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(-1, 1, size=(100, 2))
+    y = 100 * inputs[:, 0] + rng.normal(size=100)
+    given = PNCRegressor(network=NETWORK, initial_mean=lambda X: 100 * X[:, 0], standardize=False, random_state=0)
+    rest = PNCRegressor(network=NETWORK, standardize=False, random_state=0)
+    given.fit(inputs, y)
+    rest.fit(inputs, y - 100 * inputs[:, 0])
+    assert_allclose(given.regularization_, rest.regularization_, rtol=1e-6)
+
+
+def test_a_given_regularization_has_no_rival():
+    assert fitted(network="auto", regularization=10.0)._replicates.rival is None
+
+
+def test_points_cannot_be_far_from_nothing():
+    with pytest.raises(InvalidInputError, match="needs a converged network on all rows"):
+        fitted(interval="batching").diagnose(X_NEW)
+
+
+def test_a_network_chosen_for_convergence_is_refused_where_training_stops():
+    engine = KernelEngine(training=GradientFlow(time=10.0))
+    with pytest.raises(InvalidInputError, match="is chosen for converged training"):
+        fitted(network=AutoNetwork(), engine=engine)
 
 
 def test_posterior_of_a_big_matrix_is_computed_in_chunks(monkeypatch):

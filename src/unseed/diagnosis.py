@@ -60,7 +60,7 @@ def _left_out_errors(replicates: PNCReplicates) -> list[Finding]:
     checked = replicates.checked
     tiny = np.finfo(np.float64).tiny
     mean_square = np.maximum((errors**2).mean(axis=0), tiny)
-    noise = replicates.noise(checked.features)
+    noise = replicates.noise_at(checked.X)
     spread = np.maximum(checked.y.var(axis=0), tiny)
     return [
         Finding(
@@ -90,7 +90,9 @@ def _better_network(replicates: PNCReplicates, choice: Choice) -> Finding | None
         return None
     checked, scaling = replicates.checked, replicates.scaling
     rows = slice(0, SCREENING_ROWS)
-    inputs, labels = torch.tensor(scaling.to_network(checked.X[rows])), torch.tensor(scaling.to_labels(checked.y[rows]))
+    inputs = replicates.inputs(checked.X[rows])
+    labels = torch.tensor(scaling.to_labels(checked.y[rows]), device=inputs.device)
+    labels = labels - replicates.initial_mean(checked.X[rows], inputs)
     ahead = evidence_ahead(inputs, labels, choice.network, choice.regularization * replicates.sizes.max())
     return Finding(
         "evidence per row that another network has more", ahead, 0.2, "network='auto' finds one that fits these data better"
@@ -105,7 +107,7 @@ def _outlook(replicates: PNCReplicates) -> str:
     checked = replicates.checked
     errors = checked.y - replicates.predict(checked.X)[1:]  # (n_batches, m, k)
     unseen = counts[1:, checked.indices] == 0
-    noise = replicates.noise(checked.features).mean(axis=0)
+    noise = replicates.noise_at(checked.X).mean(axis=0)
     few = np.mean([np.mean(e[rows] ** 2, axis=0) for e, rows in zip(errors, unseen, strict=True)], axis=0) - noise
     full = (replicates.left_out.errors**2).mean(axis=0) - noise
     ratio = replicates.sizes[0] / replicates.sizes[1:].mean()

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-_MAX_JOINT_POINTS = 2000
-_DRAWS_AT_A_TIME, _CHUNKS_OF_DRAWS = 1000, 20
+MAX_JOINT_POINTS = 2000
+"""Above so many points, a simultaneous band is Bonferroni's."""
+
+_DRAWS_AT_A_TIME, _CHUNKS_OF_DRAWS, _ENOUGH_DRAWS = 1000, 20, 50
 
 
 def check_level(level: float, name: str = "level") -> float:
@@ -116,18 +118,29 @@ class Calibration:
     def half_width(self, level: float) -> FloatArray:
         """Conformal half width: the ⌈(m + 1) · level⌉-th smallest score, or the largest where that is beyond the last."""
         m = len(self.scores)
-        place = math.ceil((m + 1) * level)
+        place = math.ceil((m + 1) * level - 1e-9)  # 100 · 0.55 is a little more than 55 in floating point
         if place > m:  # too few rows for this level: the normal law takes over where it is the wider one
             return np.asarray(self.expected * np.maximum(self.scores[-1], two_sided_quantile(level, np.inf)))
         return np.asarray(self.expected * self.scores[place - 1])
 
 
 class JointLaw(Protocol):
-    """How the errors at the points of a prediction go together."""
+    """How the errors at the points of a prediction go together, as far as that is known."""
 
-    def correlation(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Shape (n_outputs, n_points, n_points)."""
         ...
+
+
+@dataclass(frozen=True)
+class KnownLaw:
+    """A joint law as its figures."""
+
+    values: FloatArray  # (n_outputs, n_points, n_points)
+
+    def covariance(self) -> FloatArray:
+        """Shape (n_outputs, n_points, n_points)."""
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -192,16 +205,20 @@ class Prediction:
     def simultaneous(self, level: float = 0.95) -> FloatArray:
         """Confidence band that covers the function at *all* these points at once, output by output.
 
-        The standard errors are multiplied by the quantile of the largest of the points' errors: simulated from their
-        correlations where these are known (`TruthInterval`, up to 2,000 points), Bonferroni's bound otherwise. The last axis
-        holds lower and upper bound.
+        The standard errors are multiplied by the quantile of the largest of the points' errors: simulated where their
+        covariance is known (the posterior part of `TruthInterval`, the other parts taken as independent; up to 2,000
+        points), Bonferroni's bound otherwise. The last axis holds lower and upper bound.
         """
         n_points = len(self.mean)
-        bonferroni = two_sided_quantile(1 - (1 - check_level(level)) / max(n_points, 1), self.degrees_of_freedom)
+        pointwise = two_sided_quantile(level, self.degrees_of_freedom)
+        bonferroni = two_sided_quantile(1 - (1 - level) / max(n_points, 1), self.degrees_of_freedom)
         quantiles: Any = bonferroni
-        if self.joint_law is not None and 1 < n_points <= _MAX_JOINT_POINTS:
-            simulated = [_quantile_of_largest(one, level) for one in self.joint_law.correlation()]
-            quantiles = np.minimum(simulated if self.mean.ndim > 1 else simulated[0], bonferroni)
+        draws_beyond = (1 - level) * _DRAWS_AT_A_TIME * _CHUNKS_OF_DRAWS
+        if self.joint_law is not None and 1 < n_points <= MAX_JOINT_POINTS and draws_beyond >= _ENOUGH_DRAWS:
+            errors = self.standard_error.reshape(n_points, -1).T  # (n_outputs, n_points)
+            laws = zip(self.joint_law.covariance(), errors, strict=True)
+            simulated = np.array([_quantile_of_largest(_correlation(*law), level) for law in laws])
+            quantiles = np.clip(simulated if self.mean.ndim > 1 else simulated[0], pointwise, bonferroni)
         return self._bounds(quantiles * self.standard_error)
 
     def summary_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -234,6 +251,14 @@ class Prediction:
 
     def _bounds(self, half_width: FloatArray) -> FloatArray:
         return np.stack([self.mean - half_width, self.mean + half_width], axis=-1)
+
+
+def _correlation(covariance: FloatArray, errors: FloatArray) -> FloatArray:
+    """Of errors with these standard errors, of which only a part goes together; the rest is independent."""
+    scale = np.maximum(errors, np.finfo(np.float64).tiny)
+    correlation = covariance / scale[:, None] / scale[None, :]
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
 
 
 def _quantile_of_largest(correlation: FloatArray, level: float) -> float:

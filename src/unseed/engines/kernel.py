@@ -182,9 +182,9 @@ class KernelReplicates:
 
     @cached_property
     def _amplitude(self) -> Tensor:
-        """zᵀA⁻¹z/n of every output: the prior's variance that makes the labels most probable. Shape (n_outputs,)."""
+        """Of the Gaussian process, output by output. Shape (n_outputs,)."""
         _, factor = self._full_fit
-        return factor.whiten(self.contrast).square().mean(0)
+        return factor.amplitude(self.contrast)
 
     def _paired(self, left: Profile, right: Profile) -> Tensor:
         """K(x, x') of points taken pair by pair. Shape (n_points,)."""

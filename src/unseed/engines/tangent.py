@@ -73,8 +73,9 @@ class TangentFit:
         prior = self.batch.evaluate(self.parameters, X[None]).tangent_kernel()[0]
         known = self.factor.whiten(torch.cat(list(self._cross(X))).T)
         k = self.batch.n_outputs
-        joint = self._amplitude(labels) * (prior - known.T @ known)
-        return torch.stack([joint[output::k, output::k] for output in range(k)])
+        joint = prior - known.T @ known
+        amplitude = self._amplitude(labels)
+        return torch.stack([amplitude[output] * joint[output::k, output::k] for output in range(k)])
 
     def posterior_variance(self, X: Tensor, minus: Tensor | None, labels: Tensor) -> Tensor:
         """Diagonal of the covariance, or of that of f(x) − f(x'), a few points at a time. Shape (n_points, k)."""
@@ -101,7 +102,12 @@ class TangentFit:
         return LeftOut(rows, errors, (1 / curvature - ridge).clamp_min(0.0) * self._amplitude(labels))
 
     def _amplitude(self, labels: Tensor) -> Tensor:
-        return self.factor.whiten(labels.reshape(-1, 1)).square().mean()
+        """zᵀA⁻¹z/n of every output by itself. Shape (k,)."""
+        k = self.batch.n_outputs
+        apart = torch.zeros(labels.numel(), k, dtype=labels.dtype, device=labels.device)
+        for output in range(k):
+            apart[output::k, output] = labels[:, output]
+        return self.factor.whiten(apart).square().sum(0) / len(labels)
 
     def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
         """Sum of squares per output and trace (see `WeightedRidge`); outputs share one trace."""

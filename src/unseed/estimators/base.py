@@ -186,13 +186,13 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
             self._in_shape(estimate.standard_error),
             estimate.degrees_of_freedom,
             Components(data, seed, new, parts),
-            calibration=self._calibration(estimate, noise) if with_noise else None,
+            calibration=self._calibration(X, estimate, noise) if with_noise else None,
             joint_law=self._joint_law(X),
             index=index,
             output_names=self._output_names,
         )
 
-    def _calibration(self, estimate: Estimate, noise: FloatArray) -> Calibration | None:
+    def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
         """What prediction intervals are scaled by; None leaves them to the normal law."""
         return None
 

@@ -93,7 +93,7 @@ class DeepEnsembleRegressor(IntervalRegressor):
             raise InvalidInputError(f"interval={method} is for PNCRegressor; use a resampling method such as 'sectioning'")
         plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
         inputs, labels = data.inputs, data.labels
-        choice = choose(self.network, self.regularization, data, converges=engine.converges)
+        choice = choose(self.network, self.regularization, data, labels, converges=engine.converges)
         task = Task(inputs, labels[:, None], choice.network, choice.regularization, data.streams, data.progress)
         trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
         self._replicates = EnsembleReplicates(trained, plan, data.scaling, data.device, members)
@@ -228,7 +228,7 @@ class MCDropoutRegressor(IntervalRegressor):
         if len(data.X) < 2:
             raise InvalidInputError(f"n_samples={len(data.X)}: at least two rows are needed to fit a network")
         inputs, labels = data.inputs, data.labels
-        choice = choose(self.network, self.regularization, data, converges=False)
+        choice = choose(self.network, self.regularization, data, labels, converges=False)
         batch = make_batch(Task(inputs, labels[:, None], choice.network, choice.regularization), None)
         start = batch.draw(data.streams.generator("start", 0)).to(data.device)
         counts = torch.ones(1, len(inputs), dtype=torch.float64, device=data.device)

@@ -62,7 +62,7 @@ def check_regularization(regularization: object) -> float | None:
     return check_number("regularization", regularization, at_least=0)
 
 
-def choose(network: object, regularization: object, data: TrainingData, *, converges: bool) -> Choice:
+def choose(network: object, regularization: object, data: TrainingData, labels: torch.Tensor, *, converges: bool) -> Choice:
     """Network and λ_n as given, or chosen from the data.
 
     A choice by evidence is one for networks trained to convergence; where training stops earlier (``converges=False``),
@@ -72,8 +72,12 @@ def choose(network: object, regularization: object, data: TrainingData, *, conve
     for a module, whose kernel is not known.
     """
     architecture, given = resolve_network(network), check_regularization(regularization)
-    inputs, labels, streams = data.inputs, data.labels, data.streams
+    inputs, streams = data.inputs, data.streams
     if isinstance(architecture, AutoNetwork) and not converges:
+        if not isinstance(network, str):
+            raise InvalidInputError(
+                f"network={network} is chosen for converged training, and here it stops earlier; use 'auto'"
+            )
         architecture = PLAIN_NETWORK
     if isinstance(architecture, MLP):
         architecture.first_layer_factors(inputs.shape[1])  # a relevance per feature must fit the features

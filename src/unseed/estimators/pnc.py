@@ -27,7 +27,7 @@ from unseed.predictors import CheckedRows, ContrastReplicates, PNCReplicates, Po
 from unseed.random import RandomState, Streams
 from unseed.resampling import Plan
 from unseed.residuals import MIN_ROWS
-from unseed.results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction
+from unseed.results import MAX_JOINT_POINTS, Calibration, Components, Estimate, FloatArray, JointLaw, Prediction
 from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
@@ -50,7 +50,8 @@ class PNCRegressor(IntervalRegressor):
     network : "auto", AutoNetwork, MLP or callable, default="auto"
         Architecture. ``"auto"`` chooses activation, depth, scales and a relevance per feature (and λ_n, where that is
         ``"auto"``) by marginal likelihood, in seconds; `AutoNetwork` has options. Where training stops before convergence,
-        ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases. A callable returns a fresh torch module with
+        ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases. Several outputs share network and λ_n: fit
+        outputs with very different noise separately. A callable returns a fresh torch module with
         one output per column of y; it goes with the linearized and network engines.
     regularization : "auto" or float, default="auto"
         λ_n of the loss (1/n) Σ (f(x_i) − y_i)² + λ_n ‖θ − θᵇ‖². ``"auto"`` comes with a network that is
@@ -135,6 +136,8 @@ class PNCRegressor(IntervalRegressor):
             New points: those far from the training rows are flagged.
         """
         check_is_fitted(self, "is_fitted_")
+        if X is not None and not self._replicates.has_posterior:
+            raise InvalidInputError(f"diagnose(X) needs a converged network on all rows; interval={self.interval_} has none")
         points = None if X is None else self._validate(X)
         choice = Choice(self.network_, self.regularization_, self.selection_)
         return diagnose(self._replicates, self.interval_, self._probe, choice, points)
@@ -143,7 +146,8 @@ class PNCRegressor(IntervalRegressor):
         """Everything about the differences f(x) − f(x'), row by row, as one frozen object.
 
         Two predictions share the rows they were learned from, so their difference is often known much better than either:
-        the interval is made for the difference itself, by the same method.
+        the interval is made for the difference itself, by the same method. Prediction intervals of the result are those of
+        the normal law, and simultaneous ones Bonferroni's.
 
         Parameters
         ----------
@@ -156,7 +160,7 @@ class PNCRegressor(IntervalRegressor):
         pairs = np.stack([left, right], axis=1)
         contrast = ContrastReplicates(self._replicates)
         estimate = self._estimate(pairs, lambda chunk: self.interval_.estimate(contrast, chunk))
-        noise = self._in_chunks(lambda chunk: contrast.noise(chunk.reshape(len(chunk), 2, -1)), pairs)
+        noise = self._in_chunks(contrast.noise_at, pairs)
         parts = {name: self._in_shape(values) for name, values in estimate.parts.items()}
         data, seed, new = map(self._in_shape, (estimate.standard_error**2, np.zeros_like(noise), noise))
         return Prediction(
@@ -231,7 +235,7 @@ class PNCRegressor(IntervalRegressor):
         self._check_left_out(engine, method, plan)
         inputs, labels = data.inputs, data.labels
         start = time.perf_counter()
-        choice = choose(self.network, self.regularization, data, converges=engine.converges)
+        choice = choose(self.network, self.regularization, data, self._what_is_left(data), converges=engine.converges)
         network, regularization = choice.network, choice.regularization
         words = network if choice.selection is None else choice.selection.best.architecture
         data.progress.say(f"{words}, λ = {regularization:.3g}, {method}", start)
@@ -267,7 +271,7 @@ class PNCRegressor(IntervalRegressor):
 
     def _train_rival(self, selection: Selection | None, task: Task, method: IntervalMethod) -> Trained | None:
         """Another architecture on all rows, where the data like it nearly as well and it costs little."""
-        rival = selection.rival if selection is not None else None
+        rival = selection.rival if selection is not None and self.regularization == "auto" else None
         if rival is None or not method.uses_posterior or len(task.X) > _RIVAL_ROWS:
             return None
         other = replace(task, network=rival.network, regularization=rival.regularization)
@@ -280,6 +284,12 @@ class PNCRegressor(IntervalRegressor):
         """At most a thousand rows whose leave-one-out errors are looked at."""
         chosen = np.sort(data.streams.generator("checked rows").permutation(len(data.X))[:_CHECKED_ROWS])
         return CheckedRows(chosen, data.X[chosen], data.y[chosen])
+
+    def _what_is_left(self, data: TrainingData) -> torch.Tensor:
+        """Labels less a mean that is given: what the network has to learn."""
+        if not callable(self.initial_mean):
+            return data.labels
+        return data.labels - GivenMean(self.initial_mean, data.scaling)(data.X, data.inputs)
 
     def _resolve_initial_mean(
         self, network: Network, inputs: torch.Tensor, labels: torch.Tensor, data: TrainingData
@@ -305,17 +315,21 @@ class PNCRegressor(IntervalRegressor):
         return self._replicates.noise_variance
 
     def _noise_chunk(self, X: FloatArray) -> FloatArray:
-        return self._replicates.noise(X.reshape(len(X), -1))
+        return self._replicates.noise_at(X)
 
-    def _calibration(self, estimate: Estimate, noise: FloatArray) -> Calibration | None:
-        is_wanted = self.calibration == "conformal" or len(self._replicates.checked.X) >= _ENOUGH_SCORES
-        if self.calibration == "normal" or not is_wanted or not self._replicates.has_posterior:
+    def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
+        replicates = self._replicates
+        is_wanted = self.calibration == "conformal" or len(replicates.checked.X) >= _ENOUGH_SCORES
+        if self.calibration == "normal" or not is_wanted or not replicates.has_posterior:
             return None
-        posterior = estimate.parts["posterior"] if "posterior" in estimate.parts else estimate.standard_error**2
-        return Calibration(self._in_shape(np.sqrt(posterior + noise)), self._in_shape(self._replicates.scores))
+        posterior = estimate.parts.get("posterior")
+        if posterior is None:  # the scores are relative to the posterior, whatever the interval method
+            posterior = self._in_chunks(replicates.posterior_variance, X)
+        return Calibration(self._in_shape(np.sqrt(posterior + noise)), self._in_shape(replicates.scores))
 
     def _joint_law(self, X: FloatArray) -> JointLaw | None:
-        return PosteriorLaw(self._replicates, X) if self.interval_.uses_posterior else None
+        is_known = self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS
+        return PosteriorLaw(self._replicates, X) if is_known else None
 
     def _numbers_per_point(self) -> int:
         return int(self._replicates.numbers_per_point)

@@ -23,8 +23,7 @@ class ContrastReplicates:
 
     def misfit_variance(self, X: FloatArray) -> FloatArray:
         """Of the difference that the structure makes. Shape (n_points, n_outputs)."""
-        left, right = (X[:, side].reshape(len(X), -1) for side in (0, 1))
-        return self.replicates.misfit.between(left, right)
+        return self.replicates.misfit.between(*(self.replicates.features(X[:, side]) for side in (0, 1)))
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Shape (n_replicates, n_points, n_outputs)."""
@@ -42,6 +41,6 @@ class ContrastReplicates:
         """Shape (n_points, n_outputs)."""
         return (self.replicates.distance_to_rival(X[:, 0]) - self.replicates.distance_to_rival(X[:, 1])) ** 2
 
-    def noise(self, X: FloatArray) -> FloatArray:
+    def noise_at(self, X: FloatArray) -> FloatArray:
         """Of the difference of two new observations. Shape (n_points, n_outputs)."""
-        return np.asarray(self.replicates.noise(X[:, 0]) + self.replicates.noise(X[:, 1]))
+        return np.asarray(self.replicates.noise_at(X[:, 0]) + self.replicates.noise_at(X[:, 1]))

@@ -14,7 +14,7 @@ from unseed.errors import NotAvailableError
 from unseed.networks import InitialMean
 from unseed.predictors.scaled import ScaledNetworks
 from unseed.residuals import Misfit, NoiseModel
-from unseed.results import FloatArray
+from unseed.results import FloatArray, KnownLaw
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,6 @@ class CheckedRows:
     indices: npt.NDArray[np.int64]
     X: FloatArray
     y: FloatArray
-
-    @property
-    def features(self) -> FloatArray:
-        """Features of a row in one line, whatever their shape. Shape (m, d)."""
-        return self.X.reshape(len(self.X), -1)
 
 
 @dataclass(frozen=True)
@@ -92,11 +87,19 @@ class PNCReplicates(ScaledNetworks):
     @cached_property
     def misfit(self) -> Misfit:
         """Structure that the network has left in its errors."""
-        return Misfit.find(self.checked.features, self.checked.y, self.left_out.errors)
+        return Misfit.find(self.features(self.checked.X), self.checked.y, self.left_out.errors)
 
     def misfit_variance(self, X: FloatArray) -> FloatArray:
         """Square of that structure at points. Shape (n_points, n_outputs)."""
-        return self.misfit(X.reshape(len(X), -1))
+        return self.misfit(self.features(X))
+
+    def features(self, X: FloatArray) -> FloatArray:
+        """Features as the network sees them, those of a row in one line. Shape (n_points, d)."""
+        return self.scaling.to_network(X).reshape(len(X), -1)
+
+    def noise_at(self, X: FloatArray) -> FloatArray:
+        """Noise variance. Shape (n_points, n_outputs)."""
+        return self.noise(self.features(X))
 
     def rival_variance(self, X: FloatArray) -> FloatArray:
         """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
@@ -117,12 +120,14 @@ class PNCReplicates(ScaledNetworks):
         if not self.has_posterior:
             return NoiseModel.constant(self.noise_variance)
         left_out = self.left_out
-        return NoiseModel.fit(self.checked.features, left_out.errors, left_out.variance, self.noise_variance, self.noise_kind)
+        return NoiseModel.fit(
+            self.features(self.checked.X), left_out.errors, left_out.variance, self.noise_variance, self.noise_kind
+        )
 
     @cached_property
     def scores(self) -> FloatArray:
         """Leave-one-out errors over what the model expects of them, sorted. Shape (m, n_outputs)."""
-        expected = np.sqrt(self.left_out.variance + self.noise(self.checked.features))
+        expected = np.sqrt(self.left_out.variance + self.noise_at(self.checked.X))
         return np.sort(np.abs(self.left_out.errors) / np.maximum(expected, np.finfo(np.float64).tiny), axis=0)
 
     @property
@@ -170,13 +175,14 @@ class PNCReplicates(ScaledNetworks):
 
 @dataclass(frozen=True)
 class PosteriorLaw:
-    """Correlations of the errors at some points, as the posterior has them."""
+    """Covariance of the errors at some points, as the posterior has it; a pickle holds the figures, not the model."""
 
     replicates: PNCReplicates
     X: FloatArray
 
-    def correlation(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Shape (n_outputs, n_points, n_points)."""
-        covariance = self.replicates.posterior_covariance(self.X)
-        deviation = np.sqrt(np.clip(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(np.float64).tiny, None))
-        return np.asarray(covariance / deviation[:, :, None] / deviation[:, None, :])
+        return self.replicates.posterior_covariance(self.X)
+
+    def __reduce__(self) -> tuple[type[KnownLaw], tuple[FloatArray]]:
+        return KnownLaw, (self.covariance(),)

@@ -100,7 +100,7 @@ class Steepest:
     def of(cls, X: FloatArray, labels: FloatArray) -> Steepest:
         """Slope of a linear fit."""
         n, d = X.shape
-        scale = _positive(X.std(axis=0))
+        scale = _scale(X)
         centred = (X - X.mean(axis=0)) / scale
         slope = np.linalg.solve(centred.T @ centred + 1e-3 * n * np.eye(d), centred.T @ labels)
         return cls(np.asarray(slope / scale))
@@ -122,7 +122,7 @@ class Bowl:
     @classmethod
     def of(cls, X: FloatArray, errors: FloatArray) -> Bowl:
         """Least squares."""
-        flat = cls(X.mean(axis=0), _positive(X.std(axis=0)), 1.0, 0.0)
+        flat = cls(X.mean(axis=0), _scale(X), 1.0, 0.0)
         squared = flat(X)
         centred = squared - squared.mean()
         power = float(centred @ centred)
@@ -152,5 +152,8 @@ def _look(view: View, X: FloatArray, errors: FloatArray) -> Look | None:
     return None if best is None else Look(view, curves, best[1].coefficients, best[0])
 
 
-def _positive(scale: FloatArray) -> FloatArray:
-    return np.where(scale > 0, scale, 1.0)
+def _scale(X: FloatArray) -> FloatArray:
+    """Standard deviation of every feature, or 1 where it is constant to within rounding."""
+    scale = X.std(axis=0)
+    rounding = 10 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
+    return np.where(scale > rounding, scale, 1.0)

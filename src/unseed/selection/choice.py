@@ -33,12 +33,12 @@ class AutoNetwork:
     Examples
     --------
     >>> AutoNetwork(criterion="leave_one_out")
-    AutoNetwork(criterion='leave_one_out', relevance=True, max_rows=800)
+    AutoNetwork(criterion='leave_one_out', relevance=True, max_rows=1000)
     """
 
     criterion: str = "evidence"
     relevance: bool = True
-    max_rows: int = 800
+    max_rows: int = 1000
 
     def __post_init__(self) -> None:
         resolve_criterion(self.criterion)
@@ -92,10 +92,9 @@ class Selection:
 
     @property
     def rival(self) -> Candidate | None:
-        """The best of another architecture, where its score is hardly worse."""
+        """The best with another activation, where its score is hardly worse."""
         for other in self.candidates[1:]:
-            same = all(getattr(other.network, name) == getattr(self.best.network, name) for name in ("activation", "depth"))
-            if not same and other.score > self.best.score - CLOSE:
+            if other.network.activation != self.best.network.activation and other.score > self.best.score - CLOSE:
                 return other
         return None
 

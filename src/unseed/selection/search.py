@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from unseed.kernels import PopulationKernel
@@ -26,10 +27,11 @@ DEEPER = tuple(Architecture(activation, 2) for activation in ("erf", "relu"))
 _GRID_SCALES = (8.0, 3.0, 1.0, 0.3, 0.1)  # times 1/√d
 _GRID_RIDGES = (1e-4, 3e-2, 0.5)
 _RELEVANCE_SCALES = (8.0, 2.0)
-_GLANCE, _FIRST, _LONGER, _COMPARE, _POLISH = 12, 20, 60, 10, 10  # evaluations of a climb
-_KEPT, _COMPARED = 3, 3  # climbs that go on after the first evaluations, and to more rows
+_GLANCE, _FIRST, _LONGER, _COMPARE, _POLISH = 12, 20, 60, 15, 20  # evaluations of a climb
+_KEPT = 3  # climbs that go on after the first evaluations
 _HOPELESS = 0.1  # behind a common scale after the first evaluations: relevances do not pay
 _SAME_HILL = 0.02  # difference of scores below which two climbs of an architecture count as one
+_UNDECIDED = 0.02  # difference of scores below which more rows decide
 _CLIMBS = 40  # about so many in all, for the progress bar
 _FASTER = math.log(4.0)  # a restart looks for structure this much faster than the best so far, with a tenth of the noise
 
@@ -46,28 +48,39 @@ def select_network(
 ) -> Selection:
     """Maximise a criterion over architectures and scales.
 
-    Every architecture is climbed from the two best points of a coarse grid, with one scale common to all features. The
-    best two are then given a scale of their own for every feature (its relevance), which is charged ½ log n each, so
-    that many features with few rows keep a common scale. The best are compared on more rows, and the winner is polished on
-    as many as are allowed. Nothing is random but the rows.
+    Every activation is climbed from the two best points of a coarse grid, with one scale common to all features, and from
+    more starts with a scale for every feature (its relevance), which is charged ½ log n each, so that many features with
+    few rows keep a common scale. The best point is tried with all other architectures. The best of each activation are
+    compared on more rows, and the winner is polished on as many as are allowed. Nothing is random but the rows.
 
     Parameters
     ----------
     X : Tensor of shape (n_rows, n_features)
     labels : Tensor of shape (n_rows, n_outputs)
-        Several outputs share the network; each has its own amplitude.
+        Several outputs share network and ridge; each has its own amplitude, and constant ones have no say.
     streams : Streams
     options : AutoNetwork or None
     progress : Progress or None
     """
-    options = options or AutoNetwork()
+    options, n_rows = options or AutoNetwork(), len(X)
+    varying = labels.std(dim=0, correction=0) > 0
+    labels = labels[:, varying] if bool(varying.any()) else labels[:, :1]
+    distinct = _distinct_rows(X, labels)
+    X, labels = X[distinct], labels[distinct]
     generator = streams.generator("selection")
     subsets = [representative_rows(X, n_rows, generator) for n_rows in options.stages]
     few, more, most = (Rows(X[rows], labels[rows]) for rows in subsets)
-    with one_thread(), (progress or Progress()).steps("choosing the network", _CLIMBS) as step:
-        search = _Search(few, more, most, resolve_criterion(options.criterion), options.relevance, len(X), step)
+    with (progress or Progress()).steps("choosing the network", _CLIMBS) as step:
+        search = _Search(few, more, most, resolve_criterion(options.criterion), options.relevance, n_rows, step)
         candidates = search.candidates()
     return Selection(tuple(candidates), options.criterion)
+
+
+def _distinct_rows(X: Tensor, labels: Tensor) -> Tensor:
+    """First of all rows that are the same, label included: copies would pass for a lack of noise."""
+    together = torch.cat([X, labels], dim=1).cpu().numpy()
+    first = np.unique(together, axis=0, return_index=True)[1]
+    return torch.from_numpy(np.sort(first)).to(X.device)
 
 
 def evidence_ahead(X: Tensor, labels: Tensor, network: MLP, ridge: float) -> float:
@@ -92,7 +105,7 @@ def evidence_ahead(X: Tensor, labels: Tensor, network: MLP, ridge: float) -> flo
     return best - own.value if own is not None else math.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Found:
     """A climb and the landscape it ended in."""
 
@@ -123,23 +136,28 @@ class _Search:
     step: Callable[..., None]
 
     def candidates(self) -> list[Candidate]:
-        found = [self._common_scale(architecture) for architecture in SIMPLE]
-        if self.with_relevance and self.few.X.shape[1] > 1:
-            found += self._relevances(found)
-        found += self._transferred(max(found, key=lambda one: one.charged))
+        with one_thread():  # matrices too small for two
+            found = self._screened()
         if len(self.more.X) > len(self.few.X):
-            found = [self._on(self.more, one, _COMPARE) for one in _distinct(found, _COMPARED)]
+            found = [self._on(self.more, one, _COMPARE) for one in _best_of_each_activation(found)]
         ranked = _distinct(found, len(found))
         if len(self.most.X) > len(self.more.X):
             ranked = self._polished(ranked)
         return [self._candidate(one) for one in ranked]
 
+    def _screened(self) -> list[_Found]:
+        found = [self._common_scale(architecture) for architecture in SIMPLE]
+        if self.with_relevance and self.few.X.shape[1] > 1:
+            found += self._relevances(found)
+        return found + self._transferred(max(found, key=lambda one: one.charged))
+
     def _polished(self, ranked: list[_Found]) -> list[_Found]:
-        """The winner on all the rows allowed, and the second where it is close: then they are compared there."""
+        """The winner on all the rows allowed, and one of another activation where it is close: more rows decide."""
         best, *others = ranked
-        rivals = [one for one in others[:1] if one.charged > best.charged - CLOSE]
+        unlike = [one for one in others if one.landscape.architecture.activation != best.landscape.architecture.activation]
+        rivals = [one for one in unlike[:1] if one.charged > best.charged - _UNDECIDED]
         finalists = [self._on(self.most, one, _POLISH) for one in (best, *rivals)]
-        return sorted(finalists, key=lambda one: -one.charged) + others[len(rivals) :]
+        return sorted(finalists, key=lambda one: -one.charged) + [one for one in others if one not in rivals]
 
     def _common_scale(self, architecture: Architecture) -> _Found:
         landscape = self.landscape(architecture)
@@ -204,6 +222,12 @@ class _Search:
     def _candidate(self, one: _Found) -> Candidate:
         point, landscape = one.climb.point, one.landscape
         return Candidate(landscape.network(point), landscape.ridge(point) / self.n_rows, one.charged)
+
+
+def _best_of_each_activation(found: list[_Found]) -> list[_Found]:
+    activations = dict.fromkeys(one.landscape.architecture.activation for one in found)
+    families = ([one for one in found if one.landscape.architecture.activation == name] for name in activations)
+    return [max(family, key=lambda one: one.charged) for family in families]
 
 
 def _distinct(found: list[_Found], count: int) -> list[_Found]:

@@ -17,6 +17,7 @@ WORST_CONDITION = 1e12
 """Above it a solve has fewer than four correct digits, and a warning says so."""
 
 _NUMBERS_AT_A_TIME = 1 << 22
+_AMPLITUDE_ROWS = 500
 
 JITTERS = (1e-12, 1e-11, 1e-10)
 """Tried in this order, times the mean diagonal of the kernel, when a Cholesky factorisation fails."""
@@ -96,6 +97,18 @@ class WeightedRidge:
             units[chunk, torch.arange(len(chunk), device=rows.device)] = 1.0
             parts.append(self.whiten(units).square().sum(0))
         return torch.cat(parts)
+
+    def amplitude(self, labels: Tensor) -> Tensor:
+        """Factor on the kernel that makes the labels most probable, zᵀA⁻¹z/n, column by column. Shape (c,).
+
+        Where the ridge is far too small for the noise (a λ chosen on other rows, or by hand), this is too large by orders of
+        magnitude; leave-one-out errors then say so, and their mean square over what is expected of them is taken instead.
+        """
+        n = len(labels)
+        likeliest = self.whiten(labels).square().mean(0)
+        rows = torch.arange(0, n, max(1, n // _AMPLITUDE_ROWS), device=labels.device)
+        left_out = (self.solve(labels)[rows].square() / self.inverse_diagonal(rows)[:, None]).mean(0)
+        return torch.where(left_out < likeliest / 2, left_out, likeliest)
 
     def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
         """Sum of squares and trace whose ratio estimates the noise variance, for counts of one.

@@ -141,14 +141,16 @@ class TestRows:
     def test_few_rows_are_all_rows(self):
         assert_array_equal(representative_rows(torch.zeros(5, 2), 10, np.random.default_rng(0)), np.arange(5))
 
-    def test_half_of_them_are_close_together(self):
-        X = torch.tensor(RNG.normal(size=(5000, 2)))
-        rows = representative_rows(X, 400, np.random.default_rng(0))
+    @pytest.mark.parametrize("seed", range(3))
+    def test_half_of_them_are_close_together(self, seed):
+        X = torch.tensor(np.random.default_rng(seed).normal(size=(5000, 2)))
+        rows = representative_rows(X, 400, np.random.default_rng(seed))
         assert len(rows) == len(set(rows.tolist())) == 400
         nearest = torch.cdist(X[rows], X[rows]).fill_diagonal_(torch.inf).min(dim=1).values
-        random = X[torch.randperm(5000, generator=torch.Generator().manual_seed(0))[:400]]
+        random = X[torch.randperm(5000, generator=torch.Generator().manual_seed(seed))[:400]]
         usual = torch.cdist(random, random).fill_diagonal_(torch.inf).min(dim=1).values
-        assert nearest.median() < 0.6 * usual.median()
+        # A twelfth of the rows: a close one is √12 times nearer. Half of the rows are such, so the lower quartile is theirs.
+        assert nearest.quantile(0.25) < 0.5 * usual.quantile(0.25)
         assert NEIGHBOURS < 400 / 2
 
 

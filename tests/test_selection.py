@@ -203,14 +203,21 @@ class TestAutoNetwork:
         assert AutoNetwork(max_rows=120).stages == (60, 90, 120)
 
     def test_a_rival_has_another_activation_and_nearly_the_score(self):
-        X, y = standardised(*friedman(80, 0.5)[:2])
-        selection = select_network(X, y, Streams(0))
-        rival = selection.rival
-        if rival is not None:
-            assert rival.network.activation != selection.best.network.activation
-            assert rival.score > selection.best.score - 0.05
-        lonely = choice.Selection((selection.best,))
-        assert lonely.rival is None
+        best, twin, far, near = (
+            choice.Candidate(MLP(activation=activation, depth=depth), 0.1, score)
+            for activation, depth, score in (("erf", 1, 1.0), ("erf", 2, 0.99), ("sin", 1, 0.9), ("relu", 1, 0.96))
+        )
+        assert choice.Selection((best, twin, far, near)).rival is near
+        assert choice.Selection((best, twin, far)).rival is None
+
+    def test_a_rival_widens_where_it_disagrees(self):
+        X, y, _ = friedman(80, 0.5)
+        reg = PNCRegressor(random_state=0).fit(X, y)
+        rival = reg.selection_.rival
+        assert rival is not None
+        other = PNCRegressor(network=rival.network, regularization=rival.regularization, random_state=0).fit(X, y)
+        expected = (other.predict(X) - reg.predict(X)) ** 2
+        assert_allclose(reg.get_prediction(X).components.parts["rival"], expected, rtol=1e-6, atol=1e-12)
 
     def test_given_regularization_is_kept_and_hopeless_points_are_survived(self):
         X, y = data(25, 0.1)

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -244,7 +243,6 @@ class TestDiagnosis:
         smooth = PNCRegressor(network=MLP(activation="erf", input_scale=[0.05] * 6), regularization=1e-6, random_state=0)
         named = {finding.name for finding in smooth.fit(inputs, y).diagnose().warnings}
         assert "structure left in the errors, share of them" in named
-        assert "evidence per row that another network has more" not in named or "structure" in " ".join(named)
 
     def test_a_much_better_network_is_pointed_at(self):
         poor = PNCRegressor(network=MLP(input_scale=[30.0] * 3, bias_scale=0.1), regularization=1e-6, random_state=0).fit(X, Y)
@@ -338,4 +336,3 @@ def test_posterior_of_a_big_matrix_is_computed_in_chunks(monkeypatch):
     expected = fitted()._replicates.left_out.errors
     monkeypatch.setattr(ridge, "_NUMBERS_AT_A_TIME", 100)
     assert_allclose(fitted()._replicates.left_out.errors, expected, rtol=1e-10)
-    assert torch.get_num_threads() >= 1

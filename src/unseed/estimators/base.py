@@ -179,6 +179,19 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
             procedural = procedural + self._in_chunks(self._procedural_chunk, X)
         if with_noise:
             noise = noise + self._in_chunks(self._noise_chunk, X)
+        calibration = self._calibration(X, estimate, noise) if with_noise else None
+        return self._assembled(estimate, procedural, noise, calibration, self._joint_law(X), index)
+
+    def _assembled(
+        self,
+        estimate: Estimate,
+        procedural: FloatArray,
+        noise: FloatArray,
+        calibration: Calibration | None = None,
+        joint_law: JointLaw | None = None,
+        index: Any = None,
+    ) -> Prediction:
+        """In the shape of the user's y."""
         parts = {name: self._in_shape(values) for name, values in estimate.parts.items()}
         data, seed, new = map(self._in_shape, (estimate.standard_error**2, procedural, noise))
         return Prediction(
@@ -186,8 +199,8 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
             self._in_shape(estimate.standard_error),
             estimate.degrees_of_freedom,
             Components(data, seed, new, parts),
-            calibration=self._calibration(X, estimate, noise) if with_noise else None,
-            joint_law=self._joint_law(X),
+            calibration=calibration,
+            joint_law=joint_law,
             index=index,
             output_names=self._output_names,
         )

@@ -27,7 +27,7 @@ from unseed.predictors import CheckedRows, ContrastReplicates, PNCReplicates, Po
 from unseed.random import RandomState, Streams
 from unseed.resampling import Plan
 from unseed.residuals import MIN_ROWS
-from unseed.results import MAX_JOINT_POINTS, Calibration, Components, Estimate, FloatArray, JointLaw, Prediction
+from unseed.results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, Prediction
 from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
@@ -161,16 +161,7 @@ class PNCRegressor(IntervalRegressor):
         contrast = ContrastReplicates(self._replicates)
         estimate = self._estimate(pairs, lambda chunk: self.interval_.estimate(contrast, chunk))
         noise = self._in_chunks(contrast.noise_at, pairs)
-        parts = {name: self._in_shape(values) for name, values in estimate.parts.items()}
-        data, seed, new = map(self._in_shape, (estimate.standard_error**2, np.zeros_like(noise), noise))
-        return Prediction(
-            self._in_shape(estimate.centre),
-            self._in_shape(estimate.standard_error),
-            estimate.degrees_of_freedom,
-            Components(data, seed, new, parts),
-            index=index,
-            output_names=self._output_names,
-        )
+        return self._assembled(estimate, np.zeros_like(noise), noise, index=index)
 
     def sample_networks(
         self, X: Any, n_networks: int = 100, *, members: int = 1, random_state: RandomState = None

@@ -107,10 +107,9 @@ class PNCReplicates(ScaledNetworks):
 
     def distance_to_rival(self, X: FloatArray) -> FloatArray:
         """Prediction of the rival less our own, zero where there is none. Shape (n_points, n_outputs)."""
-        ours = self.predict(X)[0]
         if self.rival is None:
-            return np.zeros_like(ours)
-        inputs = self.inputs(X)
+            return np.zeros((len(X), len(self.scaling.y_scale)))
+        ours, inputs = self.predict(X)[0], self.inputs(X)
         base, auxiliary = self.rival.predict(inputs)[0].unbind(1)
         return np.asarray(self.in_units(base - auxiliary + self.initial_mean(X, inputs)) - ours)
 

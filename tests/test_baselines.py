@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -76,6 +77,50 @@ def test_naive_bootstrap_on_a_deep_ensemble_mixes_seed_and_data():
         )
     }
     assert widths["single"] > widths["ensemble"] > widths["pnc"]
+
+
+def test_without_interval_one_network_is_trained_and_nothing_else():
+    single = SingleNetworkRegressor(interval=None, **LINEAR).fit(X, Y)
+    assert len(single._replicates.trained.tangents) == 1
+    bootstrapped = SingleNetworkRegressor(interval="cheap_bootstrap", **LINEAR).fit(X, Y)
+    assert_allclose(single.predict(X_NEW), bootstrapped.predict(X_NEW), rtol=1e-10)  # the same start on the same rows
+    assert DeepEnsembleRegressor(members=1, interval=None, **LINEAR).fit(X, Y).predict(X_NEW) == pytest.approx(
+        single.predict(X_NEW)
+    )
+    for ask in (single.get_prediction, single.predict_interval, lambda new: single.predict(new, return_std=True)):
+        with pytest.raises(InvalidInputError, match="interval=None has predictions only"):
+            ask(X_NEW)
+
+
+def test_linearised_training_can_stop_early():
+    """Gradient descent of the expansion itself, step by step on its features."""
+    training = GradientDescent(steps=30, rate=0.05)
+    options = COMMON | {"standardize": False, "network": MLP(bias_scale=1.0, scale_inputs=True, width=16)}
+    reg = SingleNetworkRegressor(interval=None, engine=LinearizedEngine(training=training), **options).fit(X, Y)
+    (tangent,) = reg._replicates.trained.tangents
+    batch, theta = tangent.batch, tangent.parameters
+    rows, new = (torch.from_numpy(points)[None] for points in (X, X_NEW))
+    start = batch.outputs(theta, rows)[0, :, 0].numpy()
+    gram = batch.evaluate(theta, rows).tangent_kernel()[0].numpy()
+    dual = np.zeros(len(X))
+    for _ in range(30):
+        dual = dual - 2 * 0.05 * ((start + gram @ dual - Y) / len(X) + 0.01 * dual)
+    expected = batch.outputs(theta, new)[0, :, 0].numpy() + batch.cross_kernel(theta, new, rows)[0].numpy() @ dual
+    assert_allclose(reg.predict(X_NEW), expected, rtol=1e-10)
+    assert reg._noise_variance()[0] > 0
+    with pytest.raises(InvalidInputError, match="LinearizedEngine"):
+        LinearizedEngine(training="long")
+
+
+def test_dropout_takes_gradient_descent_at_its_word():
+    """Rate so small that nothing is dropped: the plain descent of the network engine."""
+    trainer = GradientDescent(steps=20, rate=0.05)
+    dropped = MCDropoutRegressor(rate=1e-9, passes=2, trainer=trainer, **COMMON).fit(X, Y)
+    engine = NetworkEngine(trainer=trainer, dtype="float64")
+    plain = SingleNetworkRegressor(interval=None, engine=engine, **COMMON).fit(X, Y)
+    assert_allclose(dropped.predict(X_NEW), plain.predict(X_NEW), rtol=1e-6)
+    with pytest.raises(InvalidInputError, match="trainer='adam' is not known"):
+        MCDropoutRegressor(trainer="adam").fit(X, Y)
 
 
 def test_trained_ensemble_predicts():

@@ -61,3 +61,26 @@ def demo(
     except OSError as error:
         raise InvalidInputError(f"out={str(out)!r} could not be written: {error.strerror or error}") from error
     typer.echo(f"Figure: {out}. Everything took {time.perf_counter() - start:.1f} s.")
+
+
+@app.command()
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table-1 … table-7, or all.")],
+    protocol: Annotated[str, typer.Option(help="paper, authors-code, default, or all of them.")] = "paper",
+    engine: Annotated[str, typer.Option(help="kernel, linearized or network.")] = "kernel",
+    repetitions: Annotated[
+        int | None, typer.Option(help="Data sets for each setting; by default as many as in the paper (100, 40 or 10).")
+    ] = None,
+    methods: Annotated[str, typer.Option(help="Names with commas between them; all by default.")] = "",
+    sizes: Annotated[str, typer.Option(help="Of 128,256,512,1024.")] = "128,256,512,1024",
+    dimensions: Annotated[str, typer.Option(help="Of 2,4,8,16.")] = "2,4,8,16",
+    out: Annotated[Path, typer.Option(help="Folder of records and reports.")] = Path("reproduction"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the records in --out.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few repetitions of the small sizes.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
+    n_jobs: Annotated[int | None, typer.Option(help="Repetitions at the same time; by default one for each core.")] = None,
+) -> None:
+    """The paper's tables, ours beside theirs."""
+    from unseed_paper.command import run  # the one place where the library knows its client
+
+    run(table, protocol, engine, repetitions, methods, sizes, dimensions, out, resume, quick, device, n_jobs, echo=typer.echo)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from oracles.regression import descent_of_linear_model, flow_of_linear_model
 from unseed import GradientDescent, GradientFlow
 from unseed.errors import InvalidInputError, SingularKernelError
-from unseed.solvers import SpectralFilter, WeightedRidge
+from unseed.solvers import SpectralFilter, StoppedRidge, WeightedRidge
 
 RNG = np.random.default_rng(1)
 J, J_NEW, Y = RNG.normal(size=(8, 20)), RNG.normal(size=(3, 20)), RNG.normal(size=8)
@@ -47,6 +47,44 @@ def test_directions_the_kernel_does_not_see_have_a_finite_gain():
     rank_deficient = torch.ones(4, 4, dtype=torch.float64)
     factor = SpectralFilter.factorise(rank_deficient, torch.ones(4, dtype=torch.float64), 0.0, GradientFlow(time=3.0))
     assert torch.isfinite(factor.gains).all()
+
+
+class TestStoppedRidge:
+    """Steps one by one and eigenvectors are two routes to the same weights."""
+
+    KERNEL = torch.tensor(np.kron(J @ J.T, np.eye(5)) / 5)  # 40 rows, so that a few steps are the cheaper way
+    COUNTS = torch.tensor(np.tile(COUNTS, 5))
+    LABELS = torch.tensor(RNG.normal(size=(40, 1)))
+
+    def ridge(self, training, regularization=1e-3):
+        return StoppedRidge(self.KERNEL, self.COUNTS, regularization, training, float(self.COUNTS.sum()))
+
+    @pytest.mark.parametrize("regularization", [0.0, 1e-3, 0.5])
+    def test_steps_and_eigenvectors_agree(self, regularization):
+        training = GradientDescent(steps=25, rate=0.05)
+        ridge = self.ridge(training, regularization)
+        by_steps = ridge.solve(self.LABELS)
+        assert "spectral" not in vars(ridge)  # it did iterate
+        assert_allclose(by_steps, ridge.spectral.solve(self.LABELS), rtol=0, atol=1e-12)
+        assert_allclose(ridge.solve(self.LABELS), by_steps, rtol=0, atol=1e-12)
+
+    def test_labels_of_zero_cost_nothing(self):
+        ridge = self.ridge(GradientDescent(steps=50, rate=0.05))
+        solved = ridge.solve(torch.cat([self.LABELS, torch.zeros_like(self.LABELS)], dim=1))
+        assert "spectral" not in vars(ridge)
+        assert_allclose(solved[:, 1], 0.0, atol=0)
+
+    @pytest.mark.parametrize(
+        "training", [GradientDescent(steps=61, rate=0.05), GradientDescent(steps=5), GradientFlow(time=1.0)], ids=str
+    )
+    def test_many_steps_and_other_trainings_take_the_eigenvectors(self, training):
+        ridge = self.ridge(training)
+        ridge.solve(self.LABELS)
+        assert "spectral" in vars(ridge)
+
+    def test_a_rate_that_diverges_is_refused(self):
+        with pytest.raises(InvalidInputError, match="rate=100 diverges"):
+            self.ridge(GradientDescent(steps=5, rate=100.0)).solve(self.LABELS)
 
 
 def test_noise_moments_are_those_of_the_smoother():

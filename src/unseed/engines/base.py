@@ -11,10 +11,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from unseed.errors import InvalidInputError
 from unseed.networks import MLP
 from unseed.progress import Progress
 from unseed.random import Streams
 from unseed.resampling import Plan
+from unseed.solvers import Converged, GradientDescent, GradientFlow
 
 Network = MLP | Callable[[], torch.nn.Module]
 
@@ -160,6 +162,14 @@ class Engine(Protocol):
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None) -> Trained:
         """Train on every replicate of the plan."""
         ...
+
+
+def check_training(engine: str, training: object) -> None:
+    """Refuse what is not a way of training in closed form."""
+    if not isinstance(training, (Converged, GradientFlow, GradientDescent)):
+        raise InvalidInputError(
+            f"{engine}(training={training!r}): use Converged(), GradientFlow(time=...) or GradientDescent(steps=..., rate=...)"
+        )
 
 
 def influence_values(residual: Tensor, weights: Tensor) -> Tensor:

@@ -9,16 +9,15 @@ import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unseed.engines.base import LeftOut, Task, influence_values, pooled_noise
+from unseed.engines.base import LeftOut, Task, check_training, influence_values, pooled_noise
 from unseed.engines.forecast import check_memory, shares_one_gram
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP
 from unseed.resampling import Plan
-from unseed.solvers import Converged, SpectralFilter, Training, WeightedRidge
-from unseed.solvers.training import GradientDescent, GradientFlow
+from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge
 
-Factor = WeightedRidge | SpectralFilter
+Factor = WeightedRidge | StoppedRidge
 _ROWS_AT_A_TIME = 1024
 
 
@@ -30,7 +29,7 @@ class KernelEngine:
     ----------
     training : Converged, GradientFlow or GradientDescent
         How long the network is trained. Converged costs one Cholesky factorisation per replicate, the others one
-        eigendecomposition.
+        eigendecomposition, or one product with the kernel per step where there are few steps.
 
     Examples
     --------
@@ -41,11 +40,7 @@ class KernelEngine:
     training: Training = field(default_factory=Converged)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.training, (Converged, GradientFlow, GradientDescent)):
-            raise InvalidInputError(
-                f"KernelEngine(training={self.training!r}): use Converged(), GradientFlow(time=...) or "
-                "GradientDescent(steps=..., rate=...)"
-            )
+        check_training("KernelEngine", self.training)
 
     @property
     def converges(self) -> bool:
@@ -94,7 +89,7 @@ class KernelEngine:
     def _factorise(self, matrix: Tensor, counts: Tensor, regularization: float) -> Factor:
         if isinstance(self.training, Converged):
             return WeightedRidge.factorise(matrix, counts, regularization)
-        return SpectralFilter.factorise(matrix, counts, regularization, self.training)
+        return StoppedRidge(matrix, counts, regularization, self.training, float(counts.sum()))
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
 from unseed.checks import check_whole_number
-from unseed.engines.base import LeftOut, Task, pooled_noise
+from unseed.engines.base import LeftOut, Task, check_training, pooled_noise
 from unseed.engines.forecast import check_network_memory
 from unseed.engines.starts import draw_starts, make_batch
 from unseed.engines.tangent import TangentFit
 from unseed.errors import InvalidInputError
 from unseed.resampling import Plan
+from unseed.solvers import Converged, Training
 
 
 @dataclass(frozen=True)
 class LinearizedEngine:
-    """Finite networks, linearised at their random start and trained to convergence in closed form.
+    """Finite networks, linearised at their random start and trained in closed form.
 
     Between the kernel engine (infinite width) and the network engine (real training): it has a finite network's random
     start and random kernel, and no training error. All in float64.
@@ -28,23 +29,27 @@ class LinearizedEngine:
     ----------
     width : int or None
         Neurons per hidden layer of an `MLP`; None takes the network's own width, or 32 per row.
+    training : Converged, GradientFlow or GradientDescent
+        How long the network is trained.
 
     Examples
     --------
     >>> LinearizedEngine(width=512)
-    LinearizedEngine(width=512)
+    LinearizedEngine(width=512, training=Converged())
     """
 
     width: int | None = None
+    training: Training = field(default_factory=Converged)
 
     def __post_init__(self) -> None:
         if self.width is not None:
             check_whole_number("width", self.width, at_least=1)
+        check_training("LinearizedEngine", self.training)
 
     @property
     def converges(self) -> bool:
-        """The expansion is trained to convergence."""
-        return True
+        """The influence formula is that of the fully trained network."""
+        return isinstance(self.training, Converged)
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> LinearizedReplicates:
         """One tangent kernel and one factorisation per replicate."""
@@ -54,7 +59,7 @@ class LinearizedEngine:
 
         def solve(replicate: int, rows: Tensor, counts: Tensor) -> tuple[TangentFit, Tensor]:
             X = task.X[rows]
-            tangent = TangentFit(batch, starts[replicate][None], X, counts, task.regularization)
+            tangent = TangentFit(batch, starts[replicate][None], X, counts, task.regularization, self.training)
             start = batch.outputs(starts[replicate][None], X[None])[0]
             return tangent, tangent.solve(task.labels[rows] - start[:, None, :])
 

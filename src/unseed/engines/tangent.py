@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unseed.engines.base import LeftOut, influence_values
 from unseed.networks import MLPBatch, NetworkBatch
-from unseed.solvers import WeightedRidge
+from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge
 
 _POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
 _NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
@@ -29,6 +29,8 @@ class TangentFit:
     X : Tensor of shape (n_rows, ...)
     counts : Tensor of shape (n_rows,)
     regularization : float
+    training : Training
+        How long the linearised network is trained; everything about posteriors is that of the converged one.
     """
 
     batch: NetworkBatch
@@ -36,18 +38,24 @@ class TangentFit:
     X: Tensor
     counts: Tensor
     regularization: float
+    training: Training = field(default_factory=Converged)
 
     @cached_property
     def factor(self) -> WeightedRidge:
         """Factor of the tangent kernel, rows and outputs together; made on first use."""
-        kernel = self.batch.evaluate(self.parameters, self.X[None]).tangent_kernel()[0]
-        counts = self.counts.repeat_interleave(self.batch.n_outputs)
-        return WeightedRidge.factorise((kernel + kernel.T) / 2, counts, self.regularization, float(self.counts.sum()))
+        return WeightedRidge.factorise(self._kernel(), self._counts, self.regularization, float(self.counts.sum()))
+
+    @cached_property
+    def trained(self) -> WeightedRidge | StoppedRidge:
+        """The map from labels to dual weights after training as long as asked for."""
+        if isinstance(self.training, Converged):
+            return self.factor
+        return StoppedRidge(self._kernel(), self._counts, self.regularization, self.training, float(self.counts.sum()))
 
     def solve(self, labels: Tensor) -> Tensor:
         """Dual weights of label columns (n_rows, g, k). Same shape."""
         flat = labels.transpose(1, 2).flatten(0, 1)  # (n_rows · k, g)
-        return self.factor.solve(flat).reshape(len(labels), labels.shape[2], labels.shape[1]).transpose(1, 2)
+        return self.trained.solve(flat).reshape(len(labels), labels.shape[2], labels.shape[1]).transpose(1, 2)
 
     def predict(self, X: Tensor, dual: Tensor) -> Tensor:
         """Kernel between new points and rows, times dual weights (n_rows, g, k). Shape (n_points, g, k)."""
@@ -112,10 +120,24 @@ class TangentFit:
     def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
         """Sum of squares per output and trace (see `WeightedRidge`); outputs share one trace."""
         k = self.batch.n_outputs
+        if isinstance(self.trained, StoppedRidge):
+            left_over = self.trained.spectral.left_over
+            unfitted = labels - (self.trained.kernel @ self.trained.solve(labels.reshape(-1, 1))).reshape(-1, k)
+            return unfitted.square().sum(0), float(left_over.square().sum()) / k
         inverse = torch.cholesky_inverse(self.factor.factor)
         weights = (inverse @ labels.flatten()).reshape(-1, k)
         n = len(labels)
         return (n * weights).square().sum(0), float(n**2 * inverse.square().sum()) / k
+
+    @property
+    def _counts(self) -> Tensor:
+        """Of every row and output."""
+        return self.counts.repeat_interleave(self.batch.n_outputs)
+
+    def _kernel(self) -> Tensor:
+        """Tangent kernel, rows and outputs together, exactly symmetric. Shape (n_rows · k, n_rows · k)."""
+        kernel = self.batch.evaluate(self.parameters, self.X[None]).tangent_kernel()[0]
+        return (kernel + kernel.T) / 2
 
     def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
         hidden = self.batch.width if isinstance(self.batch, MLPBatch) else 1

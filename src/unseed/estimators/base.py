@@ -84,6 +84,8 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
             Return the standard error, for data variability, as well.
         """
         index = index_of(X)
+        if return_std:
+            self._check_has_interval()
         estimate = self._estimate(self._validate(X))
         mean, error = self._in_shape(estimate.centre), self._in_shape(estimate.standard_error)
         if getattr(self, "_sklearn_output_config", {}).get("transform") == "pandas":
@@ -172,7 +174,11 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
     def _takes_any_shape(self) -> bool:
         return False
 
+    def _check_has_interval(self) -> None:
+        """Refuse to speak of intervals where none was asked for."""
+
     def _prediction(self, X: FloatArray, *, with_procedural: bool, with_noise: bool, index: Any = None) -> Prediction:
+        self._check_has_interval()
         estimate = self._estimate(X)
         procedural, noise = np.zeros_like(estimate.centre), np.zeros_like(estimate.centre)
         if with_procedural:

@@ -16,7 +16,7 @@ from unseed.networks import MLP, ModuleFactory
 from unseed.predictors import EnsembleReplicates, train_dropout, with_members
 from unseed.random import RandomState
 from unseed.results import Estimate, FloatArray
-from unseed.solvers import Objective
+from unseed.solvers import GradientDescent, Objective
 
 
 class DeepEnsembleRegressor(IntervalRegressor):
@@ -28,8 +28,9 @@ class DeepEnsembleRegressor(IntervalRegressor):
     Parameters
     ----------
     members : int, default=5
-    interval : "members" or interval method, default="members"
-        ``"members"`` spreads by the members' standard deviation; ``"cheap_bootstrap"`` and the others resample the data.
+    interval : "members", interval method or None, default="members"
+        ``"members"`` spreads by the members' standard deviation; ``"cheap_bootstrap"`` and the others resample the data;
+        None trains nothing else and has predictions without intervals.
     engine : {"network", "linearized"} or engine, default="network"
     network, regularization, standardize, random_state, n_jobs, device, verbose
         As for `PNCRegressor`.
@@ -47,7 +48,7 @@ class DeepEnsembleRegressor(IntervalRegressor):
         self,
         *,
         members: int = 5,
-        interval: str | IntervalMethod = "members",
+        interval: str | IntervalMethod | None = "members",
         engine: str | Engine = "network",
         network: str | MLP | ModuleFactory = "auto",
         regularization: str | float = "auto",
@@ -68,8 +69,12 @@ class DeepEnsembleRegressor(IntervalRegressor):
         self.device = device
         self.verbose = verbose
 
+    @property
+    def _by_members(self) -> bool:
+        return isinstance(self.interval, str) and self.interval == "members"
+
     def _n_members(self) -> int:
-        smallest = 2 if isinstance(self.interval, str) and self.interval == "members" else 1
+        smallest = 2 if self._by_members else 1
         return check_whole_number("members", self.members, smallest, "one member has no spread")
 
     def _check_options(self) -> None:
@@ -87,8 +92,9 @@ class DeepEnsembleRegressor(IntervalRegressor):
 
     def _train(self, data: TrainingData) -> None:
         engine, members = resolve_engine(self.engine), self._n_members()
-        by_members = isinstance(self.interval, str) and self.interval == "members"
-        method = None if by_members else resolve_interval(self.interval, len(data.X))
+        method = None
+        if self.interval is not None and not self._by_members:
+            method = resolve_interval(self.interval, len(data.X))
         if method is not None and (method.uses_influence or method.uses_posterior):
             raise InvalidInputError(f"interval={method} is for PNCRegressor; use a resampling method such as 'sectioning'")
         plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
@@ -104,7 +110,12 @@ class DeepEnsembleRegressor(IntervalRegressor):
         if self.interval_ is not None:
             return self.interval_.estimate(self._replicates, X)
         members = self._replicates.predict_members(X)[0]
-        return Estimate(members.mean(axis=0), members.std(axis=0, ddof=1), np.inf)
+        spread = members.std(axis=0, ddof=1) if self._by_members else np.full(members.shape[1:], np.nan)
+        return Estimate(members.mean(axis=0), spread, np.inf)
+
+    def _check_has_interval(self) -> None:
+        if self.interval is None:
+            raise InvalidInputError("interval=None has predictions only; give an interval method, such as 'sectioning'")
 
     def _procedural_chunk(self, X: FloatArray) -> FloatArray:
         return self._replicates.procedural_variance(X)
@@ -121,7 +132,8 @@ class SingleNetworkRegressor(DeepEnsembleRegressor):
 
     Parameters
     ----------
-    interval : str or interval method, default="cheap_bootstrap"
+    interval : str, interval method or None, default="cheap_bootstrap"
+        None trains the one network and has predictions without intervals.
     engine : {"network", "linearized"} or engine, default="network"
     network, regularization, standardize, random_state, n_jobs, device, verbose
         As for `PNCRegressor`.
@@ -138,7 +150,7 @@ class SingleNetworkRegressor(DeepEnsembleRegressor):
     def __init__(
         self,
         *,
-        interval: str | IntervalMethod = "cheap_bootstrap",
+        interval: str | IntervalMethod | None = "cheap_bootstrap",
         engine: str | Engine = "network",
         network: str | MLP | ModuleFactory = "auto",
         regularization: str | float = "auto",
@@ -159,7 +171,7 @@ class SingleNetworkRegressor(DeepEnsembleRegressor):
         self.verbose = verbose
 
     def _n_members(self) -> int:
-        if isinstance(self.interval, str) and self.interval == "members":
+        if self._by_members:
             raise InvalidInputError(
                 "interval='members' needs several networks; use DeepEnsembleRegressor, or resample the data"
             )
@@ -183,6 +195,8 @@ class MCDropoutRegressor(IntervalRegressor):
     network : "auto" or MLP, default="auto"
     regularization, standardize, random_state, device, verbose
         As for `PNCRegressor`.
+    trainer : GradientDescent or None, default=None
+        Plain gradient descent of that many steps at that rate instead of ``steps`` with momentum.
 
     Examples
     --------
@@ -205,6 +219,7 @@ class MCDropoutRegressor(IntervalRegressor):
         random_state: RandomState = None,
         device: str = "auto",
         verbose: bool = False,
+        trainer: GradientDescent | None = None,
     ) -> None:
         self.rate = rate
         self.passes = passes
@@ -215,11 +230,14 @@ class MCDropoutRegressor(IntervalRegressor):
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
+        self.trainer = trainer
 
     def _check_options(self) -> None:
         check_share("rate", self.rate)
         check_whole_number("passes", self.passes, at_least=2, reason="one answer has no spread")
         check_whole_number("steps", self.steps, at_least=1)
+        if self.trainer is not None and not isinstance(self.trainer, GradientDescent):
+            raise InvalidInputError(f"trainer={self.trainer!r} is not known; use None or GradientDescent(steps=..., rate=...)")
         check_regularization(self.regularization)
         if is_module(self.network):
             raise InvalidInputError("MCDropoutRegressor puts dropout into an MLP(...); a torch module has its own layers")
@@ -233,7 +251,8 @@ class MCDropoutRegressor(IntervalRegressor):
         start = batch.draw(data.streams.generator("start", 0)).to(data.device)
         counts = torch.ones(1, len(inputs), dtype=torch.float64, device=data.device)
         objective = Objective(batch, start[None], inputs[None], labels[None], counts, choice.regularization)
-        self._network = train_dropout(objective, self.rate, self.steps, data.scaling, data.streams, data.progress)
+        trainer = self.trainer or self.steps
+        self._network = train_dropout(objective, self.rate, trainer, data.scaling, data.streams, data.progress)
         self.network_, self.regularization_ = choice.network, choice.regularization
 
     def _estimate_chunk(self, X: FloatArray) -> Estimate:

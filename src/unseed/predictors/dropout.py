@@ -14,7 +14,7 @@ from unseed.progress import Progress
 from unseed.random import Streams
 from unseed.results import FloatArray
 from unseed.scaling import Scaling
-from unseed.solvers import Objective
+from unseed.solvers import GradientDescent, Objective
 
 _MOMENTUM = 0.9
 
@@ -45,13 +45,20 @@ class DropoutNetwork:
 
 
 def train_dropout(
-    objective: Objective, rate: float, steps: int, scaling: Scaling, streams: Streams, progress: Progress
+    objective: Objective,
+    rate: float,
+    trainer: int | GradientDescent,
+    scaling: Scaling,
+    streams: Streams,
+    progress: Progress,
 ) -> DropoutNetwork:
-    """Full-batch gradient steps with momentum on the paper's loss, a fresh set of dropped neurons at every step."""
+    """Full-batch gradient steps on the paper's loss, a fresh set of dropped neurons at every step.
+
+    A number of steps has momentum and a rate that suits the network; `GradientDescent` is taken at its word.
+    """
     batch = objective.batch
     assert isinstance(batch, MLPBatch)
-    # masks of the survivors multiply the curvature by up to 1/(1 − rate)
-    speed = (1 - rate) * (1 - _MOMENTUM) / objective.largest_curvature()[:, None]
+    steps, momentum, speed = _pace(objective, rate, trainer)
     parameters = objective.start.clone()
     velocity = torch.zeros_like(parameters)
     with progress.steps("dropout training", steps) as report:
@@ -60,7 +67,7 @@ def train_dropout(
             leaf = parameters.detach().requires_grad_()
             loss = objective.loss(_forward(batch, leaf, objective.X[0], kept)[None], leaf).sum()
             (gradient,) = torch.autograd.grad(loss, leaf)
-            velocity = _MOMENTUM * velocity - speed * gradient
+            velocity = momentum * velocity - speed * gradient
             parameters = parameters + velocity
             report(loss=float(loss.detach()))
     if not bool(torch.isfinite(parameters).all()):
@@ -68,6 +75,15 @@ def train_dropout(
     residual = objective.labels[0] - batch.outputs(parameters, objective.X)[0]
     noise = residual.square().mean(0).cpu().numpy() * scaling.y_scale**2
     return DropoutNetwork(batch, parameters, rate, scaling, streams, np.asarray(noise))
+
+
+def _pace(objective: Objective, rate: float, trainer: int | GradientDescent) -> tuple[int, float, Tensor]:
+    """Steps, momentum and learning rate."""
+    # masks of the survivors multiply the curvature by up to 1/(1 − rate)
+    safe = (1 - rate) / objective.largest_curvature()[:, None]
+    if not isinstance(trainer, GradientDescent):
+        return trainer, _MOMENTUM, (1 - _MOMENTUM) * safe
+    return trainer.steps, 0.0, safe / 2 if isinstance(trainer.rate, str) else torch.full_like(safe, float(trainer.rate))
 
 
 def _draw_kept(batch: MLPBatch, rate: float, generator: np.random.Generator, like: Tensor) -> list[Tensor]:

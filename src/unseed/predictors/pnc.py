@@ -165,11 +165,21 @@ class PNCReplicates(ScaledNetworks):
                 "DeepEnsembleRegressor, whose members are such networks"
             )
         centre = self.predict(X)[list(self.plan.reference)].mean(axis=0)
-        covariance = self.trained.procedural_covariance(self.inputs(X)).cpu().numpy()
-        eigenvalues, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.clip(eigenvalues, 0.0, None) / members)
-        noise = generator.standard_normal((n_networks, *centre.shape))
-        return np.asarray(centre + root @ noise * self.scaling.y_scale)
+        root = _square_root(self.trained.procedural_covariance(self.inputs(X)))
+        noise = torch.from_numpy(generator.standard_normal((n_networks, *centre.shape))).to(root)
+        return np.asarray(centre + (root @ noise).cpu().numpy() / np.sqrt(members) * self.scaling.y_scale)
+
+
+def _square_root(covariance: torch.Tensor) -> torch.Tensor:
+    """R with R Rᵀ = covariance up to a share of 1e-10 of its diagonal; a tenth of the cost of its eigenvectors."""
+    jitter = 1e-10 * covariance.diagonal().mean().clamp_min(torch.finfo(covariance.dtype).tiny)
+    root: torch.Tensor
+    root, failed = torch.linalg.cholesky_ex(covariance + jitter * torch.eye(len(covariance)).to(covariance))
+    if not int(failed):
+        return root
+    eigenvalues, vectors = torch.linalg.eigh(covariance)
+    root = vectors * eigenvalues.clamp_min(0.0).sqrt()
+    return root
 
 
 @dataclass(frozen=True)

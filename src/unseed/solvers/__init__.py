@@ -2,6 +2,7 @@
 
 from unseed.solvers.descent import descend
 from unseed.solvers.gauss_newton import GaussNewton
+from unseed.solvers.iterated import StoppedRidge
 from unseed.solvers.objective import Fit, Objective
 from unseed.solvers.ridge import WeightedRidge
 from unseed.solvers.sgd import SGD
@@ -17,6 +18,7 @@ __all__ = [
     "GradientFlow",
     "Objective",
     "SpectralFilter",
+    "StoppedRidge",
     "Training",
     "WeightedRidge",
     "descend",

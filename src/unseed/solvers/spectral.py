@@ -24,11 +24,13 @@ class SpectralFilter:
     left_over: Tensor  # (n,) 1 − μ g(μ): the share of the labels not yet fitted
 
     @classmethod
-    def factorise(cls, kernel: Tensor, counts: Tensor, regularization: float, training: Stopped) -> SpectralFilter:
-        """Diagonalise and filter."""
+    def factorise(
+        cls, kernel: Tensor, counts: Tensor, regularization: float, training: Stopped, n_observations: float | None = None
+    ) -> SpectralFilter:
+        """Diagonalise and filter; arguments as for `WeightedRidge.factorise`."""
         if not bool(torch.isfinite(kernel).all()):
             raise SingularKernelError(OVERFLOW)
-        root, n = counts.sqrt(), counts.sum()
+        root, n = counts.sqrt(), counts.sum() if n_observations is None else n_observations
         eigenvalues, vectors = torch.linalg.eigh(root[:, None] * kernel * root[None, :])
         eigenvalues = eigenvalues.clamp_min(0.0)
         gains = training.gain(eigenvalues / n + regularization) / n

@@ -1,0 +1,133 @@
+"""Run an experiment, keep its records, write its reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from unseed.errors import InvalidInputError
+from unseed_paper.experiment import Experiment
+from unseed_paper.preparation import Preparation, prepare
+from unseed_paper.problems import Setting
+from unseed_paper.records import Record, RecordFile
+from unseed_paper.report import write_reports
+from unseed_paper.summary import summarise
+from unseed_paper.trials import Trial
+
+
+@dataclass(frozen=True)
+class Job:
+    """A repetition of a setting and the methods that are still to be run on it."""
+
+    setting: Setting
+    repetition: int
+    methods: tuple[str, ...]
+
+
+def reproduce(
+    experiment: Experiment, out: Path, *, resume: bool = False, n_jobs: int | None = None, verbose: bool = True
+) -> dict[str, Any]:
+    """Run what is missing, then write the summary and the reports.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    out : Path
+        Folder of records and reports.
+    resume : bool
+        Go on where an earlier run stopped; without it, records that are there are an error.
+    n_jobs : int or None
+        Repetitions at the same time; None takes one for each core, or one where networks are trained.
+    verbose : bool
+        Show how far it is.
+
+    Returns
+    -------
+    dict
+        The summary, as in ``summary.<experiment>.json``.
+    """
+    file = RecordFile(out / f"records.{experiment.name}.jsonl")
+    if file.path.exists() and not resume:
+        raise InvalidInputError(
+            f"{str(file.path)!r} has records of an earlier run; add --resume to go on with it, or choose another --out"
+        )
+    jobs = list(missing_jobs(experiment, file.read()))
+    if jobs:
+        run(experiment, jobs, file, _workers(experiment, n_jobs), verbose=verbose)
+    records = list(file.read().values())
+    summary = summarise(experiment, records)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"summary.{experiment.name}.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    write_reports(experiment, summary, records, out)
+    return summary
+
+
+def missing_jobs(experiment: Experiment, done: dict[Any, Record]) -> Iterator[Job]:
+    """What is still to be run, one repetition of everything before the next."""
+    assert experiment.repetitions is not None
+    for repetition in range(experiment.repetitions):
+        for setting in experiment.settings:
+            methods = tuple(m for m in experiment.methods if (setting.name, repetition, m) not in done)
+            if methods:
+                yield Job(setting, repetition, methods)
+
+
+def run(experiment: Experiment, jobs: list[Job], file: RecordFile, n_jobs: int, *, verbose: bool) -> None:
+    """Prepare the settings, run the jobs, write every record as it comes."""
+    settings = list({job.setting.name: job.setting for job in jobs}.values())
+    title = f"{experiment.table} ({experiment.protocol}, {experiment.engine})"
+    with warnings.catch_warnings(), Parallel(n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs") as parallel:
+        warnings.filterwarnings("ignore", "A worker stopped")  # joblib replaces workers that have grown; nothing is lost
+        prepared = dict(
+            _followed(
+                parallel(delayed(_prepare)(experiment, setting) for setting in settings),
+                len(settings),
+                f"{title}: preparing",
+                verbose=verbose,
+            )
+        )
+        results = parallel(delayed(_run_job)(experiment, job, prepared[job.setting.name]) for job in jobs)
+        for records in _followed(results, len(jobs), title, verbose=verbose):
+            file.append(records)
+
+
+def _prepare(experiment: Experiment, setting: Setting) -> tuple[str, Preparation]:
+    _one_thread(experiment)
+    return setting.name, prepare(experiment, setting)
+
+
+def _run_job(experiment: Experiment, job: Job, preparation: Preparation) -> list[Record]:
+    _one_thread(experiment)
+    trial = Trial(experiment, job.setting, preparation, job.repetition)
+    return list(trial.records(job.methods))
+
+
+def _one_thread(experiment: Experiment) -> None:
+    """Repetitions are what runs side by side, and one thread gives the same digits on any number of cores."""
+    import torch
+
+    if experiment.engine != "network":
+        torch.set_num_threads(1)
+
+
+def _workers(experiment: Experiment, n_jobs: int | None) -> int:
+    if n_jobs is not None:
+        return n_jobs
+    return 1 if experiment.engine == "network" else (os.cpu_count() or 1)
+
+
+def _followed(results: Any, total: int, title: str, *, verbose: bool) -> Iterator[Any]:
+    """Pass results on and show how many there are."""
+    if not verbose:
+        yield from results
+        return
+    from tqdm import tqdm
+
+    yield from tqdm(results, total=total, desc=title, smoothing=0.02)

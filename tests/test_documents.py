@@ -39,6 +39,13 @@ def test_the_version_is_the_same_everywhere():
     assert f'version = "{unseed.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
+def test_tables_of_the_results_page_are_those_of_the_summaries():
+    page = runpy.run_path(str(ROOT / "benchmarks/results_page.py"))
+    text = (ROOT / "docs/results.md").read_text()
+    assert page["refreshed"](text) == text
+    assert text.count("<!-- begin") == len(page["BLOCKS"])
+
+
 @pytest.mark.parametrize("example", sorted((ROOT / "docs/examples").glob("*.py")), ids=lambda path: path.name)
 def test_examples_run(example, tmp_path, monkeypatch):
     picture = tmp_path / "picture.png"

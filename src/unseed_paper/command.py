@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,8 @@ def run(
     """Check everything, then run one experiment after the other and say where the reports are."""
     if n_jobs == 0:
         raise InvalidInputError("n-jobs=0 runs nothing; use 1, 2, … or -1 for every core")
+    if table not in (*TABLES, "all"):
+        raise InvalidInputError(f"table={table!r} is not known; use {', '.join(TABLES)} or all")
     tables = TABLES if table == "all" else (table,)
     protocols = tuple(PROTOCOLS) if protocol == "all" else (protocol,)
     kept = (_words(methods), _whole("sizes", sizes), _whole("dimensions", dimensions), device, quick)
@@ -51,6 +54,7 @@ def run(
         try:
             reproduce(experiment, out, resume=resume, n_jobs=n_jobs)
         except KeyboardInterrupt:
+            threading.excepthook = lambda _: None  # workers that were cut off have nothing to say
             raise InvalidInputError(f"stopped; everything up to here is in {str(out)!r}: add --resume to go on") from None
         echo(
             f"{experiment.table}, {experiment.protocol}, {experiment.engine}: {time.perf_counter() - start:.0f} s, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,8 +166,12 @@ figure { margin: 1.5rem 0; } img { max-width: 100%; background: white; } code { 
 """
 
 
+def _with_code(text: str) -> str:
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", html.escape(text))
+
+
 def _page(title: str, notes: list[str], tables: list[Table], pictures: list[tuple[str, str]]) -> str:
-    paragraphs = "\n".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    paragraphs = "\n".join(f"<p>{_with_code(note)}</p>" for note in notes)
     images = "\n".join(
         f'<figure><img alt="{html.escape(caption)}" src="data:image/png;base64,{data}">'
         f"<figcaption>{html.escape(caption)}</figcaption></figure>"

@@ -44,7 +44,7 @@ def reproduce(
     resume : bool
         Go on where an earlier run stopped; without it, records that are there are an error.
     n_jobs : int or None
-        Repetitions at the same time; None takes one for each core, or one where networks are trained.
+        Repetitions at the same time; None takes one for each core, or one where networks are trained or a GPU is used.
     verbose : bool
         Show how far it is.
 
@@ -64,9 +64,16 @@ def reproduce(
     records = list(file.read().values())
     summary = summarise(experiment, records)
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"summary.{experiment.name}.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    write_summary(summary, out / f"summary.{experiment.name}.json")
     write_reports(experiment, summary, records, out)
     return summary
+
+
+def write_summary(summary: dict[str, Any], path: Path) -> None:
+    """JSON with one row of the table on each line."""
+    head = json.dumps({name: value for name, value in summary.items() if name != "rows"}, ensure_ascii=False)
+    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in summary["rows"])
+    path.write_text(f'{head[:-1]}, "rows": [\n{rows}\n]}}\n')
 
 
 def missing_jobs(experiment: Experiment, done: dict[Any, Record]) -> Iterator[Job]:
@@ -118,9 +125,13 @@ def _one_thread(experiment: Experiment) -> None:
 
 
 def _workers(experiment: Experiment, n_jobs: int | None) -> int:
+    """One for each core, but one alone where trained networks use all cores or one GPU would have to serve many."""
+    import torch
+
     if n_jobs is not None:
         return n_jobs
-    return 1 if experiment.engine == "network" else (os.cpu_count() or 1)
+    on_gpu = experiment.device.startswith("cuda") or (experiment.device == "auto" and torch.cuda.is_available())
+    return 1 if experiment.engine == "network" or on_gpu else (os.cpu_count() or 1)
 
 
 def _followed(results: Any, total: int, title: str, *, verbose: bool) -> Iterator[Any]:

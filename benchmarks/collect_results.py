@@ -9,7 +9,7 @@ names how many repetitions of which methods there are.
 from __future__ import annotations
 
 import argparse
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 from unseed_paper.experiment import Experiment
@@ -25,26 +25,9 @@ def collect(name: str, paths: list[Path]) -> None:
     records: dict = {}
     for path in paths:
         records = RecordFile(path).read() | records
-    methods = tuple(dict.fromkeys(method for _, _, method in records))
-    longest = max(repetition for _, repetition, _ in records) + 1
-    experiment = Experiment(table, protocol, engine, longest, methods)
-    ordered = tuple(m for m in Experiment(table, protocol, "kernel").methods if m in methods)
-    experiment = Experiment(table, protocol, engine, longest, ordered)
-    summary = summarise(experiment, records.values())
-    summary["command"] = "; ".join(_commands(experiment, records))
+    summary = summarise(Experiment(table, protocol, engine), records.values())
     write_summary(summary, RESULTS / f"summary.{name}.json")
-    print(f"{name}: {len(records)} records, {summary['command']}")
-
-
-def _commands(experiment: Experiment, records: dict) -> list[str]:
-    """One for each number of repetitions that all settings of some methods have."""
-    found = Counter((method, setting) for setting, _, method in records)
-    fewest = {m: min(found[m, s.name] for s in experiment.settings) for m in experiment.methods}
-    by_number = defaultdict(list)
-    for method, number in fewest.items():
-        by_number[number].append(method)
-    name = (experiment.table, experiment.protocol, experiment.engine)
-    return [Experiment(*name, number, tuple(methods)).command for number, methods in sorted(by_number.items()) if number]
+    print(f"{name}: {len(records)} records; {summary['command']}")
 
 
 def main() -> None:

@@ -71,9 +71,9 @@ def reproduce(
     repetitions: Annotated[
         int | None, typer.Option(help="Data sets for each setting; by default as many as in the paper (100, 40 or 10).")
     ] = None,
-    methods: Annotated[str, typer.Option(help="Names with commas between them; all by default.")] = "",
-    sizes: Annotated[str, typer.Option(help="Of 128,256,512,1024.")] = "128,256,512,1024",
-    dimensions: Annotated[str, typer.Option(help="Of 2,4,8,16.")] = "2,4,8,16",
+    methods: Annotated[str | None, typer.Option(help="Names with commas between them; all by default.")] = None,
+    sizes: Annotated[str | None, typer.Option(help="Of 128,256,512,1024 (tables 1 to 4); all by default.")] = None,
+    dimensions: Annotated[str | None, typer.Option(help="Of 2,4,8,16 (tables 1 to 4); all by default.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of records and reports.")] = Path("reproduction"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the records in --out.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Few repetitions of the small sizes.")] = False,

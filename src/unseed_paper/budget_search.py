@@ -93,12 +93,20 @@ def search_intervals(sizes: tuple[int, ...], repetitions: int, n_jobs: int) -> l
             centre, half = studies[:, index, 0], studies[:, index, 1]  # (J, n_times)
             theirs = printed_figures("table-3", {"d": setting.d, "n": setting.n}, method)
             # the centre rises from zero to the mean of y and passes the printed midpoint on its way: the first time
-            first = int(np.argmax(centre.mean(axis=0) >= theirs["mp"]))
+            passed = np.flatnonzero(centre.mean(axis=0) >= theirs["mp"])
             usual = INTERVAL_TIMES.index(AUTHORS_TIME)
+            coverage = (np.abs(centre - truth) <= half).mean(axis=0)
             rows.append(
-                {"d": setting.d, "n": setting.n, "method": method, "truth": truth, "printed": theirs}
-                | {"authors_budget": _figures(centre, half, usual, truth), "matching": _figures(centre, half, first, truth)}
-                | {"best_coverage_after_1": float((np.abs(centre - truth) <= half).mean(axis=0)[_late()].max())}
+                {
+                    "d": setting.d,
+                    "n": setting.n,
+                    "method": method,
+                    "truth": truth,
+                    "printed": theirs,
+                    "authors_budget": _figures(centre, half, usual, truth),
+                    "matching": _figures(centre, half, int(passed[0]), truth) if len(passed) else None,
+                    "best_coverage_after_1": float(coverage[np.asarray(INTERVAL_TIMES) > 1].max()),
+                }
             )
     return rows
 
@@ -115,10 +123,6 @@ def search_errors(sizes: tuple[int, ...], repetitions: int, n_jobs: int) -> list
             time = float(ERROR_TIMES[int(np.argmax(reached))]) if reached.any() else None
             rows.append({"table": table, "d": setting.d, "n": setting.n, "printed": theirs, "time": time})
     return rows
-
-
-def _late() -> npt.NDArray[np.bool_]:
-    return np.asarray(INTERVAL_TIMES) > 1
 
 
 def _figures(centre: Array, half: Array, index: int, truth: float) -> dict[str, float]:
@@ -144,7 +148,7 @@ def main() -> None:
         "errors": search_errors(sizes, options.error_repetitions, options.n_jobs),
     }
     lines = json.dumps(found, indent=1, ensure_ascii=False)
-    options.out.write_text(lines + "\n")
+    options.out.write_text(lines + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

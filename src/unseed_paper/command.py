@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from unseed import MLP, PNCRegressor
 from unseed.errors import InvalidInputError
 from unseed_paper.experiment import Experiment
-from unseed_paper.printed import TABLES
+from unseed_paper.printed import REAL_TABLES, TABLES
 from unseed_paper.problems import DATASETS, load
 from unseed_paper.protocols import PROTOCOLS
-from unseed_paper.reproduction import reproduce
-
-_REAL = ("table-5", "table-6")
+from unseed_paper.reproduction import check_unused, record_file, reproduce
 
 
 def run(
@@ -23,9 +24,9 @@ def run(
     protocol: str,
     engine: str,
     repetitions: int | None,
-    methods: str,
-    sizes: str,
-    dimensions: str,
+    methods: str | None,
+    sizes: str | None,
+    dimensions: str | None,
     out: Path,
     resume: bool,
     quick: bool,
@@ -39,15 +40,16 @@ def run(
         raise InvalidInputError("n-jobs=0 runs nothing; use 1, 2, … or -1 for every core")
     if table not in (*TABLES, "all"):
         raise InvalidInputError(f"table={table!r} is not known; use {', '.join(TABLES)} or all")
-    tables = TABLES if table == "all" else (table,)
-    protocols = tuple(PROTOCOLS) if protocol == "all" else (protocol,)
-    kept = (_words(methods), _whole("sizes", sizes), _whole("dimensions", dimensions), device, quick)
-    experiments = [Experiment(name, rules, engine, repetitions, *kept) for rules in protocols for name in tables]
+    chosen = {"sizes": _whole("sizes", sizes), "dimensions": _whole("dimensions", dimensions)}
+    options = {"repetitions": repetitions, **chosen, "device": device, "quick": quick}
+    experiments = _experiments(table, protocol, engine, _words("methods", methods), options)
     left_out = _without_data(experiments, explain=table == "all")
     if left_out:
         echo(f"Tables 5 and 6 are left out: {left_out}")
-        experiments = [experiment for experiment in experiments if experiment.table not in _REAL]
+        experiments = [experiment for experiment in experiments if experiment.table not in REAL_TABLES]
     _check_device(device)
+    for experiment in experiments:
+        check_unused(record_file(experiment, out), resume=resume)
     _check_folder(out)
     for experiment in experiments:
         start = time.perf_counter()
@@ -62,9 +64,30 @@ def run(
         )
 
 
+def _experiments(table: str, protocol: str, engine: str, methods: tuple[str, ...], options: dict[str, Any]) -> list[Experiment]:
+    """One for each table and protocol; where there are several, options go to those that they are for."""
+    if table != "all" and protocol != "all":
+        return [Experiment(table, protocol, engine, methods=methods, **options)]
+    found = []
+    protocols = tuple(PROTOCOLS) if protocol == "all" else (protocol,)
+    for rules, name in itertools.product(protocols, TABLES if table == "all" else (table,)):
+        own = tuple(method for method in methods if Experiment.knows(name, rules, method))
+        if (methods and not own) or (name == "table-7" and rules != protocols[0]):
+            continue
+        kept = dict(options)
+        if table == "all" and name in (*REAL_TABLES, "table-7"):
+            kept |= {"sizes": None, "dimensions": None}
+        if table == "all" and name == "table-7":
+            kept |= {"repetitions": None}
+        found.append(Experiment(name, rules, engine, methods=own, **kept))
+    if not found:
+        raise InvalidInputError(f"methods={','.join(methods)!r}: none of them is known for these tables and protocols")
+    return found
+
+
 def _without_data(experiments: list[Experiment], *, explain: bool) -> str:
     """Why the real data cannot be had; refused at once where a table needs them and was asked for by name."""
-    if not any(experiment.table in _REAL for experiment in experiments):
+    if not any(experiment.table in REAL_TABLES for experiment in experiments):
         return ""
     try:
         for dataset in DATASETS:
@@ -85,16 +108,25 @@ def _check_device(device: str) -> None:
 def _check_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
     except OSError as error:
         raise InvalidInputError(f"out={str(out)!r} is not a folder that can be written: {error.strerror or error}") from error
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip().replace("-", "_") for word in text.split(",") if word.strip())
+def _words(name: str, text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    words = tuple(word.strip().replace("-", "_") for word in text.split(",") if word.strip())
+    if not words:
+        raise InvalidInputError(f"{name}={text!r} is empty; give names with commas between them, or leave the option out")
+    return words
 
 
-def _whole(name: str, text: str) -> tuple[int, ...]:
+def _whole(name: str, text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
     try:
-        return tuple(int(word) for word in text.split(",") if word.strip())
+        return tuple(int(word) for word in _words(name, text))
     except ValueError:
         raise InvalidInputError(f"{name}={text!r} must be whole numbers with commas between them, such as 128,256") from None

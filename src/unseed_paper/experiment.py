@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from unseed.errors import InvalidInputError
-from unseed_paper.printed import ERROR_TABLES, INTERVAL_TABLES, TABLES
+from unseed_paper.printed import ERROR_TABLES, INTERVAL_TABLES, REAL_TABLES, TABLES
 from unseed_paper.problems import DIMENSIONS, SIZES, Setting, settings_of
 from unseed_paper.protocols import ENGINES, PROTOCOLS, Protocol
 
@@ -19,7 +19,7 @@ INTERVAL_METHODS = (
     "dropout_uq",
 )
 ERROR_METHODS = ("base_network", "pnc", "deep_ensemble_2", "deep_ensemble_5")
-_ALIASES = {
+ALIASES = {
     "batching": "pnc_batching",
     "cheap_bootstrap": "pnc_cheap_bootstrap",
     "bootstrap": "pnc_cheap_bootstrap",
@@ -48,8 +48,8 @@ class Experiment:
         Data sets for each setting; None is the paper's number (100, 40 or 10).
     methods : tuple of str
         Empty for all that the engine and the protocol have.
-    sizes, dimensions : tuple of int
-        Of the synthetic settings.
+    sizes, dimensions : tuple of int or None
+        Of the synthetic settings; None takes the paper's.
     device : str
     quick : bool
         Few repetitions of the small sizes, to see that everything works.
@@ -65,8 +65,8 @@ class Experiment:
     engine: str = "kernel"
     repetitions: int | None = None
     methods: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = SIZES
-    dimensions: tuple[int, ...] = DIMENSIONS
+    sizes: tuple[int, ...] | None = None
+    dimensions: tuple[int, ...] | None = None
     device: str = field(default="auto", compare=False)
     quick: bool = False
 
@@ -74,30 +74,31 @@ class Experiment:
         _one_of("table", self.table, TABLES)
         _one_of("protocol", self.protocol, tuple(PROTOCOLS))
         _one_of("engine", self.engine, ENGINES)
+        if self.table == "table-7" and (self.methods or self.sizes or self.dimensions or self.repetitions):
+            raise InvalidInputError("table-7 is a formula; it takes no methods, sizes, dimensions or repetitions")
+        if self.table in REAL_TABLES and (self.sizes or self.dimensions):
+            raise InvalidInputError(f"{self.table} has real data; sizes and dimensions are for tables 1 to 4")
         for name, allowed in (("sizes", SIZES), ("dimensions", DIMENSIONS)):
             asked = getattr(self, name)
-            if not asked:
-                raise InvalidInputError(f"{name} is empty; use some of {', '.join(map(str, allowed))}")
-            for value in asked:
+            for value in asked or ():
                 _one_of(name, value, allowed)
-        if self.quick and self.sizes == SIZES:
-            object.__setattr__(self, "sizes", _QUICK_SIZES)
+            usual = _QUICK_SIZES if self.quick and name == "sizes" else allowed
+            object.__setattr__(self, name, tuple(v for v in allowed if v in (usual if asked is None else asked)))
         if self.repetitions is None:
             default = _QUICK_REPETITIONS if self.quick else _PAPER_REPETITIONS
             object.__setattr__(self, "repetitions", default.get(self.table, 0))
         elif isinstance(self.repetitions, bool) or self.repetitions < 1:
             raise InvalidInputError(f"repetitions={self.repetitions!r} must be a whole number >= 1")
         known = self._known_methods
-        named = tuple(dict.fromkeys(_ALIASES.get(method, method) for method in self.methods))
-        if self.table != "table-7":
-            for method in named:
-                _one_of("methods", method, known, f" for {self.table} under protocol {self.protocol!r}")
+        named = tuple(dict.fromkeys(ALIASES.get(method, method) for method in self.methods))
+        for method in named:
+            _one_of("methods", method, known, f" for {self.table} under protocol {self.protocol!r}")
         object.__setattr__(self, "methods", named or self._usual_methods)
 
     @property
     def name(self) -> str:
         """Names the files of this experiment."""
-        return f"{self.table}.{self.protocol}.{self.engine}"
+        return self.table if self.table == "table-7" else f"{self.table}.{self.protocol}.{self.engine}"
 
     @property
     def is_about_intervals(self) -> bool:
@@ -112,23 +113,27 @@ class Experiment:
     @property
     def settings(self) -> list[Setting]:
         """All settings, in the order of the table's rows."""
-        return settings_of(self.table, self.sizes, self.dimensions)
+        return settings_of(self.table, self.sizes or SIZES, self.dimensions or DIMENSIONS)
 
     @property
     def command(self) -> str:
         """The command that does this."""
-        words = [f"unseed reproduce {self.table} --protocol {self.protocol} --engine {self.engine}"]
         if self.table == "table-7":
             return f"unseed reproduce {self.table}"
+        words = [f"unseed reproduce {self.table} --protocol {self.protocol} --engine {self.engine}"]
         words.append(f"--repetitions {self.repetitions}")
         if self.methods != self._usual_methods:
             words.append(f"--methods {','.join(self.methods)}")
-        if self.table not in ("table-5", "table-6"):
-            if self.sizes != SIZES:
-                words.append(f"--sizes {','.join(map(str, self.sizes))}")
-            if self.dimensions != DIMENSIONS:
-                words.append(f"--dimensions {','.join(map(str, self.dimensions))}")
+        for name, usual in (("sizes", SIZES), ("dimensions", DIMENSIONS)):
+            asked = getattr(self, name)
+            if asked != usual:
+                words.append(f"--{name} {','.join(map(str, asked))}")
         return " ".join(words)
+
+    @staticmethod
+    def knows(table: str, protocol: str, method: str) -> bool:
+        """Whether a method goes with a table and a protocol."""
+        return ALIASES.get(method, method) in Experiment(table, protocol)._known_methods
 
     @property
     def _known_methods(self) -> tuple[str, ...]:

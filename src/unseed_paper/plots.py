@@ -41,7 +41,8 @@ def figures_of(experiment: Experiment, summary: dict[str, Any], records: list[Re
         caption = "Width at x0 against n; hollow: printed; dotted: falling like 1/√n."
         figures.append((caption, _against_n(summary, "iw95")))
     caption = "Coverage of the truth over the domain (first two features), largest n of every row."
-    return [*figures, (caption, _maps(experiment, records))]
+    everything = Experiment(experiment.table, experiment.protocol, experiment.engine)
+    return [*figures, (caption, _maps(everything, records))]
 
 
 def _against_n(summary: dict[str, Any], name: str) -> Any:
@@ -94,9 +95,9 @@ def _maps(experiment: Experiment, records: list[Record]) -> Any:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    coverage = domain_coverage(experiment, records)
-    settings = _largest(experiment.settings)
-    methods = [m for m in experiment.methods if any((s.name, m) in coverage for s in settings)]
+    coverage = domain_coverage(records)
+    settings = _largest([setting for setting in experiment.settings if any(name == setting.name for name, _ in coverage)])
+    methods = [m for m in _STYLES if any((s.name, m) in coverage for s in settings)]
     shape = (len(settings), len(methods))
     figure, axes = plt.subplots(*shape, figsize=(2.6 * shape[1] + 1, 2.5 * shape[0]), squeeze=False, layout="constrained")
     dots = None

@@ -33,13 +33,22 @@ class Preparation:
     budget : GradientDescent or None
         None trains to convergence.
     dropout_rate : float or None
-    target : array or None
-        h*, what the same training makes of infinitely many data, at the places where intervals are judged.
+    target, converged_target : array or None
+        h*, what the same training makes of infinitely many data, at the places where intervals are judged: after the
+        budget, and after training to convergence (for the jackknife).
     """
 
     budget: GradientDescent | None
     dropout_rate: float | None = None
     target: Array | None = None
+    converged_target: Array | None = None
+
+    def training_of(self, method: str) -> dict[str, float] | str:
+        """How the networks behind a method are trained, as records say it."""
+        if self.budget is None or method == "pnc_jackknife":
+            return "converged"
+        words: dict[str, float] = {"steps": self.budget.steps, "rate": float(self.budget.rate)}
+        return words | {"dropout": self.dropout_rate} if method == "dropout_uq" and self.dropout_rate else words
 
 
 def prepare(experiment: Experiment, setting: Setting) -> Preparation:
@@ -51,7 +60,8 @@ def prepare(experiment: Experiment, setting: Setting) -> Preparation:
     rate = None
     if "dropout_uq" in experiment.methods:
         rate = _dropout_rate(setting, rules.network, budget, separate=rules.separate_resamples)
-    return Preparation(budget, rate, _target(setting, rules.network, budget))
+    converged = _target(setting, rules.network, None) if "pnc_jackknife" in experiment.methods else None
+    return Preparation(budget, rate, _target(setting, rules.network, budget), converged)
 
 
 def resample_counts(n_rows: int, seed: int, part: str) -> npt.NDArray[np.int64]:
@@ -60,18 +70,19 @@ def resample_counts(n_rows: int, seed: int, part: str) -> npt.NDArray[np.int64]:
     return np.stack([np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows) for _ in range(REPLICATIONS)])
 
 
-def _target(setting: Setting, network: MLP, budget: GradientDescent) -> Array:
+def _target(setting: Setting, network: MLP, budget: GradientDescent | None) -> Array:
     X, y = setting.population(POPULATION_ROWS)
-    engine = KernelEngine(training=budget)
+    engine = KernelEngine() if budget is None else KernelEngine(training=budget)
     options: dict[str, Any] = {"network": network, "regularization": REGULARIZATION, "standardize": False, "device": "cpu"}
     fitted = PNCRegressor(interval=CheapBootstrap(replications=1), engine=engine, random_state=0, **options).fit(X, y)
     return np.asarray(fitted.predict(setting.places().X))
 
 
 def _dropout_rate(setting: Setting, network: MLP, budget: GradientDescent, *, separate: bool) -> float:
-    """The rate whose intervals at the paper's points are, on average, as wide as those of the PNC cheap bootstrap.
+    """The rate whose intervals at the paper's points are as wide as those of the PNC cheap bootstrap.
 
-    The paper tunes the rate until widths are similar; here on three pilot data sets.
+    The paper tunes the rate until widths are similar; here the root mean square width over the points is the mean width of
+    the bootstrap on three pilot data sets.
     """
     places = setting.places()
     own = places.X[: places.n_own]

@@ -9,6 +9,7 @@ from typing import Any
 
 TABLES = ("table-1", "table-2", "table-3", "table-4", "table-5", "table-6", "table-7")
 INTERVAL_TABLES, ERROR_TABLES = ("table-1", "table-3", "table-5"), ("table-2", "table-4", "table-6")
+REAL_TABLES = ("table-5", "table-6")
 
 TITLES = {
     "table-1": "Confidence intervals at x0, synthetic data #1",
@@ -24,7 +25,7 @@ TITLES = {
 @cache
 def printed_rows(table: str) -> tuple[dict[str, Any], ...]:
     """Rows of a table as the paper prints them."""
-    return tuple(json.loads(files("unseed_paper").joinpath("printed.json").read_text())[table])
+    return tuple(json.loads(files("unseed_paper").joinpath("printed.json").read_text(encoding="utf-8"))[table])
 
 
 def printed_figures(table: str, row: dict[str, Any], method: str) -> dict[str, float]:

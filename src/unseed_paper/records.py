@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unseed.errors import InvalidInputError
+
 Record = dict[str, Any]
 Key = tuple[str, int, str]
 
@@ -43,9 +45,12 @@ class RecordFile:
         if not self.path.exists():
             return {}
         records: dict[Key, Record] = {}
-        for line in self.path.read_bytes().split(b"\n")[:-1]:
-            record = json.loads(line)
-            records.setdefault(key_of(record), record)
+        for number, line in enumerate(self.path.read_bytes().split(b"\n")[:-1], 1):
+            try:
+                record = json.loads(line)
+                records.setdefault(key_of(record), record)
+            except (ValueError, KeyError, TypeError):
+                raise InvalidInputError(f"{self.path}, line {number}, is not a record; remove that line") from None
         return records
 
     def append(self, records: Iterable[Record]) -> None:
@@ -57,11 +62,23 @@ class RecordFile:
                 lines = lines[os.write(descriptor, lines) :]
 
     @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep other runs out for as long as this one lasts; the claim ends with the process, however it ends."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if not _lock(descriptor, wait=False):
+                raise InvalidInputError(f"another run is writing to {str(self.path)!r}; wait for it, or choose another --out")
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
     def _locked(self) -> Iterator[int]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            _lock(descriptor)
+            _lock(descriptor, wait=True)
             yield descriptor
         finally:
             os.close(descriptor)  # which gives the lock back
@@ -73,9 +90,13 @@ class RecordFile:
             os.ftruncate(descriptor, whole)
 
 
-def _lock(descriptor: int) -> None:
+def _lock(descriptor: int, *, wait: bool) -> bool:
     try:
         import fcntl
     except ImportError:  # not on this system: one process at a time, then
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from unseed_paper.experiment import Experiment
 from unseed_paper.preparation import Preparation, prepare
 from unseed_paper.problems import Setting
 from unseed_paper.records import Record, RecordFile
-from unseed_paper.report import write_reports
+from unseed_paper.report import write_reports, write_whole
 from unseed_paper.summary import summarise
 from unseed_paper.trials import Trial
 
@@ -53,14 +54,13 @@ def reproduce(
     dict
         The summary, as in ``summary.<experiment>.json``.
     """
-    file = RecordFile(out / f"records.{experiment.name}.jsonl")
-    if file.path.exists() and not resume:
-        raise InvalidInputError(
-            f"{str(file.path)!r} has records of an earlier run; add --resume to go on with it, or choose another --out"
-        )
-    jobs = list(missing_jobs(experiment, file.read()))
-    if jobs:
-        run(experiment, jobs, file, _workers(experiment, n_jobs), verbose=verbose)
+    file = record_file(experiment, out)
+    check_unused(file, resume=resume)
+    if experiment.table != "table-7":
+        with file.claimed():
+            jobs = list(missing_jobs(experiment, file.read()))
+            if jobs:
+                run(experiment, jobs, file, _workers(experiment, n_jobs), verbose=verbose)
     records = list(file.read().values())
     summary = summarise(experiment, records)
     out.mkdir(parents=True, exist_ok=True)
@@ -69,11 +69,24 @@ def reproduce(
     return summary
 
 
+def record_file(experiment: Experiment, out: Path) -> RecordFile:
+    """Where an experiment's records are."""
+    return RecordFile(out / f"records.{experiment.name}.jsonl")
+
+
+def check_unused(file: RecordFile, *, resume: bool) -> None:
+    """Records of an earlier run are gone on with when that is asked for, and never touched otherwise."""
+    if file.path.exists() and not resume:
+        raise InvalidInputError(
+            f"{str(file.path)!r} has records of an earlier run; add --resume to go on with it, or choose another --out"
+        )
+
+
 def write_summary(summary: dict[str, Any], path: Path) -> None:
     """JSON with one row of the table on each line."""
     head = json.dumps({name: value for name, value in summary.items() if name != "rows"}, ensure_ascii=False)
     rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in summary["rows"])
-    path.write_text(f'{head[:-1]}, "rows": [\n{rows}\n]}}\n')
+    write_whole(path, f'{head[:-1]}, "rows": [\n{rows}\n]}}\n')
 
 
 def missing_jobs(experiment: Experiment, done: dict[Any, Record]) -> Iterator[Job]:
@@ -100,28 +113,48 @@ def run(experiment: Experiment, jobs: list[Job], file: RecordFile, n_jobs: int, 
                 verbose=verbose,
             )
         )
+        _check_same_training(experiment, prepared, file)
         results = parallel(delayed(_run_job)(experiment, job, prepared[job.setting.name]) for job in jobs)
         for records in _followed(results, len(jobs), title, verbose=verbose):
             file.append(records)
 
 
+def _check_same_training(experiment: Experiment, prepared: dict[str, Preparation], file: RecordFile) -> None:
+    """Records that were trained otherwise, as by another version, must not be mixed with new ones."""
+    for (setting, _, method), record in file.read().items():
+        if setting in prepared and method in experiment.methods:
+            now = prepared[setting].training_of(method)
+            if record["training"] != now:
+                raise InvalidInputError(
+                    f"{file.path}: {method} of {setting!r} was trained by {record['training']} and would now be by {now}; "
+                    "choose another --out"
+                )
+
+
 def _prepare(experiment: Experiment, setting: Setting) -> tuple[str, Preparation]:
-    _one_thread(experiment)
-    return setting.name, prepare(experiment, setting)
+    with _one_thread(experiment):
+        return setting.name, prepare(experiment, setting)
 
 
 def _run_job(experiment: Experiment, job: Job, preparation: Preparation) -> list[Record]:
-    _one_thread(experiment)
-    trial = Trial(experiment, job.setting, preparation, job.repetition)
-    return list(trial.records(job.methods))
+    with _one_thread(experiment):
+        trial = Trial(experiment, job.setting, preparation, job.repetition)
+        return list(trial.records(job.methods))
 
 
-def _one_thread(experiment: Experiment) -> None:
+@contextmanager
+def _one_thread(experiment: Experiment) -> Iterator[None]:
     """Repetitions are what runs side by side, and one thread gives the same digits on any number of cores."""
     import torch
+    from threadpoolctl import threadpool_limits
 
-    if experiment.engine != "network":
-        torch.set_num_threads(1)
+    before = torch.get_num_threads()
+    with threadpool_limits(limits=1 if experiment.engine != "network" else None):
+        torch.set_num_threads(1 if experiment.engine != "network" else before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def _workers(experiment: Experiment, n_jobs: int | None) -> int:

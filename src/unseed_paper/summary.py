@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from unseed_paper.experiment import Experiment
-from unseed_paper.printed import printed_figures, printed_rows
+from unseed_paper.experiment import ERROR_METHODS, INTERVAL_METHODS, Experiment
+from unseed_paper.printed import REAL_TABLES, printed_figures, printed_rows
 from unseed_paper.problems import Setting
 from unseed_paper.records import Record
 
 _DIGITS = 10  # deep ensembles of networks trained to the end differ from PNC in the eighth digit
 _WORST = 0.05
+METHODS = (*INTERVAL_METHODS, *ERROR_METHODS)
 
 
 def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
@@ -34,20 +35,21 @@ def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, floa
 
 
 def summarise(experiment: Experiment, records: Iterable[Record]) -> dict[str, Any]:
-    """Everything that the reports say about an experiment, but for times."""
+    """Everything that is recorded of a table under a protocol with an engine, but for times."""
     if experiment.table == "table-7":
         return {"command": experiment.command, "table": experiment.table, "rows": _bounds_rows()}
-    wanted = _by_setting_and_method(experiment, records)
+    everything = Experiment(experiment.table, experiment.protocol, experiment.engine)
+    groups = _by_setting_and_method(records)
     rows = []
-    for setting in experiment.settings:
-        for method in experiment.methods:
-            found = wanted.get((setting.name, method), [])
+    make = _interval_rows if experiment.is_about_intervals else _error_rows
+    for setting in everything.settings:
+        for method in METHODS:
+            found = groups.get((setting.name, method), [])
             if found:
-                make = _interval_rows if experiment.is_about_intervals else _error_rows
-                rows.extend(make(experiment, setting, method, found))
-    versions = sorted({tuple(r["versions"].items()) for found in wanted.values() for r in found})
+                rows.extend(make(everything, setting, method, found))
+    versions = sorted({tuple(r["versions"].items()) for found in groups.values() for r in found})
     return {
-        "command": experiment.command,
+        "command": "; ".join(_commands(everything, groups)),
         "table": experiment.table,
         "protocol": experiment.protocol,
         "engine": experiment.engine,
@@ -57,24 +59,38 @@ def summarise(experiment: Experiment, records: Iterable[Record]) -> dict[str, An
     }
 
 
-def times(experiment: Experiment, records: Iterable[Record]) -> dict[tuple[str, str], float]:
+def _commands(everything: Experiment, groups: dict[tuple[str, str], list[Record]]) -> list[str]:
+    """Commands that make such records: one for each number of repetitions."""
+    settings = [setting for setting in everything.settings if any(name == setting.name for name, _ in groups)]
+    by_number: dict[int, list[str]] = defaultdict(list)
+    for method in METHODS:
+        numbers = [len(groups[s.name, method]) for s in settings if (s.name, method) in groups]
+        if numbers:
+            by_number[min(numbers)].append(method)
+    kept: dict[str, Any] = {}
+    if everything.table not in REAL_TABLES:
+        rows = [setting.rows[0] for setting in settings]
+        kept = {"sizes": tuple({row["n"] for row in rows}), "dimensions": tuple({row["d"] for row in rows})}
+    name = (everything.table, everything.protocol, everything.engine)
+    return [Experiment(*name, number, tuple(methods), **kept).command for number, methods in sorted(by_number.items())]
+
+
+def times(records: Iterable[Record]) -> dict[tuple[str, str], float]:
     """Median seconds of each setting and method."""
-    groups = _by_setting_and_method(experiment, records)
+    groups = _by_setting_and_method(records)
     return {key: float(np.median([r["seconds"] for r in found])) for key, found in groups.items()}
 
 
-def domain_coverage(experiment: Experiment, records: Iterable[Record]) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
+def domain_coverage(records: Iterable[Record]) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
     """Coverage of the truth at every point of the domain, for each setting and method."""
-    groups = _by_setting_and_method(experiment, records)
+    groups = _by_setting_and_method(records)
     return {key: _flags(found, "domain_covered_95").mean(axis=0) for key, found in groups.items()}
 
 
-def _by_setting_and_method(experiment: Experiment, records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    assert experiment.repetitions is not None
+def _by_setting_and_method(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     groups = defaultdict(list)
     for record in records:
-        if record["repetition"] < experiment.repetitions:
-            groups[record["setting"], record["method"]].append(record)
+        groups[record["setting"], record["method"]].append(record)
     return {key: sorted(found, key=lambda r: r["repetition"]) for key, found in groups.items()}
 
 
@@ -95,9 +111,11 @@ def _interval_rows(experiment: Experiment, setting: Setting, method: str, found:
         figures["truth"] = float(columns["truth"][0, point])
         if found[0]["target"] is not None:
             target = np.array([r["target"][point] for r in found])
-            missed = np.abs(columns["centre"][:, point] - target)
-            figures |= {"target": float(target[0]), "cr95_target": float((missed <= columns["half_width_95"][:, point]).mean())}
-        rows.append(_row(experiment, row, method, len(found), figures | domain))
+            hits = int((np.abs(columns["centre"][:, point] - target) <= columns["half_width_95"][:, point]).sum())
+            low, high = clopper_pearson(hits, len(found))
+            figures |= {"target": float(target[0]), "cr95_target": hits / len(found)}
+            figures |= {"cr95_target_low": low, "cr95_target_high": high}
+        rows.append(_row(experiment, row, method, found, figures | domain))
     return rows
 
 
@@ -123,13 +141,16 @@ def _error_rows(experiment: Experiment, setting: Setting, method: str, found: li
         "sd": float(errors.std(ddof=1)) if len(errors) > 1 else 0.0,
         "mean_of_draws": float(errors.mean()),
     }
-    return [_row(experiment, setting.rows[0], method, len(found), figures)]
+    return [_row(experiment, setting.rows[0], method, found, figures)]
 
 
-def _row(experiment: Experiment, keys: dict[str, Any], method: str, n: int, figures: dict[str, Any]) -> dict[str, Any]:
+def _row(
+    experiment: Experiment, keys: dict[str, Any], method: str, found: list[Record], figures: dict[str, Any]
+) -> dict[str, Any]:
     theirs = printed_figures(experiment.table, keys, method)
     rounded = {name: _rounded(value) for name, value in figures.items()}
-    return keys | {"method": method, "repetitions": n, "ours": rounded, "theirs": theirs}
+    about = {"method": method, "repetitions": len(found), "training": found[0]["training"]}
+    return keys | about | {"ours": rounded, "theirs": theirs}
 
 
 def _bounds_rows() -> list[dict[str, Any]]:

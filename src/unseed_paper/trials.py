@@ -70,18 +70,28 @@ class Trial:
     def records(self, methods: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         """One record for each method."""
         answer = self._interval_record if self.experiment.is_about_intervals else self._error_record
+        shared = self._seconds_of_the_choice()
         for method in methods:
-            start = time.perf_counter()
+            start = time.perf_counter() - shared
             figures = answer(method)
             yield {
                 "setting": self.setting.name,
                 "repetition": self.repetition,
                 "method": method,
                 "seed": self.seed,
+                "training": self.preparation.training_of(method),
                 **figures,
                 "seconds": round(time.perf_counter() - start, 4),
+                "device": self.experiment.device,
                 "versions": versions(),
             }
+
+    def _seconds_of_the_choice(self) -> float:
+        """A network that is chosen serves all methods, and each of them needs it."""
+        start = time.perf_counter()
+        if self.experiment.rules.network is None:
+            _ = self._chosen
+        return time.perf_counter() - start
 
     @property
     def seed(self) -> int:
@@ -105,7 +115,8 @@ class Trial:
         if method == "pnc_cheap_bootstrap" and self.experiment.rules.separate_resamples:
             special[method] = self._separate_bootstrap
         found = special[method]() if method in special else self._resampled(method)
-        places, target = self.places, self.preparation.target
+        places = self.places
+        target = self.preparation.converged_target if method == "pnc_jackknife" else self.preparation.target
         own, domain = slice(0, places.n_own), slice(places.n_own, None)
         off = np.abs(found.centre - places.truth)
         off_target = None if target is None else np.abs(found.centre - target)
@@ -136,7 +147,7 @@ class Trial:
         X, y, budget, network = self.data.X, self.data.y, self._budget, self._network
         base, auxiliary = (resample_counts(len(X), self.seed, part) for part in ("base", "auxiliary"))
         if self.experiment.engine == "kernel":
-            wide = WideNetwork.at(X, self.places.X, network, budget, REGULARIZATION)
+            wide = WideNetwork.at(X, self.places.X, network, budget, REGULARIZATION, self.experiment.device)
             centre, replicates = separate_bootstrap(wide, y, base, auxiliary, np.random.default_rng([self.seed, 1]))
         else:
             everything = np.ones(len(X), dtype=np.int64)
@@ -163,7 +174,7 @@ class Trial:
         rate, budget = self.preparation.dropout_rate, self._budget
         assert rate is not None
         if self.experiment.engine == "kernel":
-            wide = WideNetwork.at(self.data.X, self.places.X, self._network, budget, REGULARIZATION)
+            wide = WideNetwork.at(self.data.X, self.places.X, self._network, budget, REGULARIZATION, self.experiment.device)
             answers = dropout_passes(wide, self.data.y, rate, PASSES, np.random.default_rng([self.seed, 2]))
             return Intervals.from_spread(answers.mean(axis=0), answers.std(axis=0, ddof=1), np.inf)
         options = self._network_options() | {"rate": rate, "passes": PASSES, "trainer": budget}

@@ -34,12 +34,16 @@ class WideNetwork:
     prior: Array  # (n + n_points, n + n_points) covariance of the untrained network, training rows first
     budget: GradientDescent
     regularization: float
+    device: str = "cpu"
 
     @classmethod
-    def at(cls, X: Array, points: Array, network: MLP, budget: GradientDescent, regularization: float) -> WideNetwork:
-        """Kernels of ``network`` at rows and points."""
+    def at(
+        cls, X: Array, points: Array, network: MLP, budget: GradientDescent, regularization: float, device: str = "cpu"
+    ) -> WideNetwork:
+        """Kernels of ``network`` at rows and points; training is on the device."""
         gram, cross = ntk(X, network=network), ntk(points, X, network=network)
-        return cls(gram, cross, nngp(np.vstack([X, points]), network=network), budget, regularization)
+        where = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        return cls(gram, cross, nngp(np.vstack([X, points]), network=network), budget, regularization, where)
 
     @property
     def n(self) -> int:
@@ -51,16 +55,16 @@ class WideNetwork:
 
         ``noise(step)`` is what dropout adds to the training outputs at each step.
         """
-        gram, target = torch.from_numpy(self.gram), torch.from_numpy(labels)
         rate = 2 * float(self.budget.rate)
-        weights = torch.from_numpy(rate * counts / counts.sum(axis=0))
+        arrays = (self.gram, labels, rate * counts / counts.sum(axis=0))
+        gram, target, weights = (torch.from_numpy(array).to(self.device) for array in arrays)
         dual = torch.zeros_like(target)
         for step in range(self.budget.steps):
             fitted = torch.stack([torch.mv(gram, column) for column in dual.unbind(1)], dim=1)
             if noise is not None:
-                fitted = fitted + noise(step)
+                fitted = fitted + noise(step).to(self.device)
             dual = (1 - rate * self.regularization) * dual + weights * (target - fitted)
-        return dual.numpy()
+        return np.asarray(dual.cpu().numpy())
 
     def starts(self, n_networks: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Untrained networks at rows (n, n_networks) and points (n_points, n_networks)."""

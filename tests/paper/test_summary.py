@@ -30,6 +30,8 @@ def record(repetition, centre, half_width, **changes):
         "domain_target_95": "1" * 200,
         "domain_width_95": 0.5,
         "domain_width_90": 0.4,
+        "training": {"steps": 80, "rate": 0.01},
+        "device": "cpu",
         "seconds": float(repetition),
         "versions": {"unseed": "0"},
     } | changes
@@ -47,24 +49,31 @@ def test_figures_of_an_interval_table():
     assert ours["iw95"] == pytest.approx(2 * np.mean([0.3, 0.1, 0.4, 0.2]))
     assert ours["mp"] == pytest.approx(np.mean([1.1, 0.5, 1.3, 1.0]))
     assert ours["cr95_target"] == 0.25  # |1.3 − 1.5| <= 0.4 alone
+    assert (ours["cr95_target_low"], ours["cr95_target_high"]) == pytest.approx(clopper_pearson(1, 4), rel=1e-9)
     assert ours["domain_cr95"] == 0.95
     assert ours["domain_worst95"] == 0.0
     assert ours["domain_target95"] == 1.0
     assert (ours["cr95_low"], ours["cr95_high"]) == pytest.approx(clopper_pearson(3, 4), rel=1e-5)
     assert row["theirs"] == printed_rows("table-1")[0]["pnc_batching"]
-    assert times(EXPERIMENT, RECORDS) == {("synthetic-1 d=2 n=128", "pnc_batching"): 1.5}
+    assert times(RECORDS) == {("synthetic-1 d=2 n=128", "pnc_batching"): 1.5}
 
 
-def test_order_and_later_repetitions_play_no_part():
-    reference = json.dumps(summarise(EXPERIMENT, RECORDS))
-    assert json.dumps(summarise(EXPERIMENT, RECORDS[::-1])) == reference
-    assert json.dumps(summarise(EXPERIMENT, [record(4, 0.0, 0.0), *RECORDS])) == reference
+def test_order_plays_no_part_and_all_records_count():
+    reference = summarise(EXPERIMENT, RECORDS)
+    assert json.dumps(summarise(EXPERIMENT, RECORDS[::-1])) == json.dumps(reference)
+    smaller = Experiment("table-1", repetitions=1, methods=("sectioning",), sizes=(256,))
+    assert summarise(smaller, RECORDS) == reference  # a smaller run does not take away what is known
+    assert reference["command"] == EXPERIMENT.command
+    more = summarise(EXPERIMENT, [*RECORDS, record(0, 1.0, 0.1, method="sectioning")])
+    assert more["command"].count("unseed reproduce") == 2  # four repetitions of the one, one of the other
+    assert [row["training"] for row in more["rows"]] == [{"steps": 80, "rate": 0.01}] * 2
 
 
 def test_report_shows_ours_theirs_and_ratio():
     (table,) = tables_of(EXPERIMENT, summarise(EXPERIMENT, RECORDS), RECORDS)
-    shown = dict(zip(table.columns[:8], table.rows[0], strict=False))
+    shown = dict(zip(table.columns[:9], table.rows[0], strict=False))
     assert shown["J"] == "4"
+    assert shown["training"] == "80 × 0.01"
     assert shown["CR 95 %"].startswith("0.750 (0.194–")
     assert shown["ratio"] == f"{0.5 / 0.0437:.2f}"
     assert "| 2 | 128 | 4 |" in table.to_markdown()

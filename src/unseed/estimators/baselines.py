@@ -238,6 +238,8 @@ class MCDropoutRegressor(IntervalRegressor):
         check_whole_number("steps", self.steps, at_least=1)
         if self.trainer is not None and not isinstance(self.trainer, GradientDescent):
             raise InvalidInputError(f"trainer={self.trainer!r} is not known; use None or GradientDescent(steps=..., rate=...)")
+        if self.trainer is not None and (self.trainer.steps < 1 or self.trainer.tolerance is not None):
+            raise InvalidInputError(f"trainer={self.trainer}: dropout takes at least one step and no tolerance")
         check_regularization(self.regularization)
         if is_module(self.network):
             raise InvalidInputError("MCDropoutRegressor puts dropout into an MLP(...); a torch module has its own layers")

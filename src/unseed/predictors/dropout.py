@@ -71,7 +71,8 @@ def train_dropout(
             parameters = parameters + velocity
             report(loss=float(loss.detach()))
     if not bool(torch.isfinite(parameters).all()):
-        raise InvalidInputError(f"training with dropout rate={rate} diverged; use a smaller rate")
+        knob = f"rate={rate}" if isinstance(trainer, int) else f"trainer={trainer}"
+        raise InvalidInputError(f"training with dropout diverged: {knob}; use a smaller rate")
     residual = objective.labels[0] - batch.outputs(parameters, objective.X)[0]
     noise = residual.square().mean(0).cpu().numpy() * scaling.y_scale**2
     return DropoutNetwork(batch, parameters, rate, scaling, streams, np.asarray(noise))

@@ -30,7 +30,7 @@ class StoppedRidge:
 
     def solve(self, columns: Tensor) -> Tensor:
         """Dual weights of each label column. Shape (n, c)."""
-        asked = columns.abs().amax(0) > 0  # labels s̄ = 0 have no weights, and are half of all columns
+        asked = columns.abs().amax(0) != 0  # labels s̄ = 0 have no weights, and are half of all columns
         if not self._iterates(int(asked.sum())):
             return self.spectral.solve(columns)
         dual = torch.zeros_like(columns)

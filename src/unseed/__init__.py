@@ -1,7 +1,14 @@
 """Confidence intervals for neural-network regression, with the luck of the seed taken out."""
 
+from unseed.blocks import parquet_pieces
 from unseed.engines import KernelEngine, LinearizedEngine, NetworkEngine
-from unseed.estimators import DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor, SingleNetworkRegressor
+from unseed.estimators import (
+    BlockwisePNCRegressor,
+    DeepEnsembleRegressor,
+    MCDropoutRegressor,
+    PNCRegressor,
+    SingleNetworkRegressor,
+)
 from unseed.findings import Diagnosis
 from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
 from unseed.networks import MLP, MonteCarloMean
@@ -16,6 +23,7 @@ __all__ = [
     "SGD",
     "AutoNetwork",
     "Batching",
+    "BlockwisePNCRegressor",
     "CheapBootstrap",
     "Components",
     "Converged",
@@ -37,4 +45,5 @@ __all__ = [
     "SingleNetworkRegressor",
     "TruthInterval",
     "__version__",
+    "parquet_pieces",
 ]

@@ -13,6 +13,7 @@ INTERVAL_METHODS = (
     "auto",
     "pnc_batching",
     "pnc_cheap_bootstrap",
+    "algorithm_3",
     "pnc_jackknife",
     "sectioning",
     "half_sampling",
@@ -139,8 +140,10 @@ class Experiment:
     def _known_methods(self) -> tuple[str, ...]:
         if not self.is_about_intervals:
             return ERROR_METHODS
-        unknown = "dropout_uq" if self.protocol == "default" else "auto"  # no rule tunes the one, no network is chosen
-        return tuple(method for method in INTERVAL_METHODS if method != unknown)
+        unknown = {"dropout_uq" if self.protocol == "default" else "auto"}  # no rule tunes the one, no network is chosen
+        if not self.rules.separate_resamples:
+            unknown.add("algorithm_3")  # it is what the bootstrap does there
+        return tuple(method for method in INTERVAL_METHODS if method not in unknown)
 
     @property
     def _usual_methods(self) -> tuple[str, ...]:

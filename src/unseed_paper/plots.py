@@ -16,6 +16,7 @@ _STYLES = {
     "auto": ("#000000", "o"),
     "pnc_batching": ("#0072B2", "s"),
     "pnc_cheap_bootstrap": ("#D55E00", "^"),
+    "algorithm_3": ("#F0E442", "<"),
     "pnc_jackknife": ("#CC79A7", "v"),
     "sectioning": ("#009E73", "D"),
     "half_sampling": ("#56B4E9", "P"),

@@ -21,6 +21,7 @@ METHOD_TITLES = {
     "auto": "unseed's default interval",
     "pnc_batching": "PNC batching",
     "pnc_cheap_bootstrap": "PNC cheap bootstrap",
+    "algorithm_3": "PNC cheap bootstrap with one resample for both networks: Algorithm 3 as it is written",
     "pnc_jackknife": "PNC infinitesimal jackknife (training to convergence)",
     "sectioning": "Sectioning",
     "half_sampling": "Half sampling",

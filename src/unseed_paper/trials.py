@@ -38,6 +38,7 @@ PASSES = 100
 _RESAMPLING = {
     "pnc_batching": Batching(batches=4),
     "pnc_cheap_bootstrap": CheapBootstrap(replications=REPLICATIONS),
+    "algorithm_3": CheapBootstrap(replications=REPLICATIONS),
     "pnc_jackknife": InfinitesimalJackknife(),
     "sectioning": Sectioning(batches=4),
     "half_sampling": HalfSampling(replications=4),

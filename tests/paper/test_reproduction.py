@@ -116,6 +116,7 @@ class TestRuns:
         assert {row["method"] for row in summary["rows"]} == {
             "pnc_batching",
             "pnc_cheap_bootstrap",
+            "algorithm_3",
             "pnc_jackknife",
             "sectioning",
             "half_sampling",
@@ -123,6 +124,8 @@ class TestRuns:
         }
         for row in summary["rows"]:
             assert row["ours"]["iw95"] > row["ours"]["iw90"] > 0
+        widths = {row["method"]: row["ours"]["iw95"] for row in summary["rows"]}
+        assert widths["algorithm_3"] < widths["pnc_cheap_bootstrap"]  # separate resamples let the seed's noise in
 
     def test_default_protocol_is_the_default_regressor(self):
         experiment = Experiment("table-1", "default", repetitions=1, methods=("auto", "sectioning"), **SMALL)

@@ -1,12 +1,14 @@
 """Engines train networks on resample plans."""
 
 from unseed.engines.base import Convergence, Engine, KnowsOtherSeeds, KnowsPosterior, LeftOut, Network, Task, Trained
+from unseed.engines.blocks import BlockFit
 from unseed.engines.kernel import KernelEngine, KernelReplicates
 from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
 from unseed.engines.starts import make_batch
 
 __all__ = [
+    "BlockFit",
     "Convergence",
     "Engine",
     "KernelEngine",

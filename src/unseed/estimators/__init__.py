@@ -1,6 +1,13 @@
 """scikit-learn estimators."""
 
 from unseed.estimators.baselines import DeepEnsembleRegressor, MCDropoutRegressor, SingleNetworkRegressor
+from unseed.estimators.blockwise import BlockwisePNCRegressor
 from unseed.estimators.pnc import PNCRegressor
 
-__all__ = ["DeepEnsembleRegressor", "MCDropoutRegressor", "PNCRegressor", "SingleNetworkRegressor"]
+__all__ = [
+    "BlockwisePNCRegressor",
+    "DeepEnsembleRegressor",
+    "MCDropoutRegressor",
+    "PNCRegressor",
+    "SingleNetworkRegressor",
+]

@@ -1,0 +1,258 @@
+"""`BlockwisePNCRegressor`: batching over as many blocks as the rows fill, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from sklearn.utils.validation import validate_data
+
+from unseed.blocks import Block, Piece, regrouped
+from unseed.checks import check_flag, check_whole_number
+from unseed.engines import BlockFit
+from unseed.errors import InvalidInputError
+from unseed.estimators.base import IntervalRegressor, TrainingData
+from unseed.estimators.options import check_regularization, choose, is_module
+from unseed.frames import names_of
+from unseed.machine import one_thread, resolve_device
+from unseed.networks import MLP
+from unseed.progress import Progress
+from unseed.random import RandomState, Streams
+from unseed.results import Estimate, FloatArray
+from unseed.scaling import Scaling
+
+BLOCK_ROWS = 2048
+_FEWEST_BLOCKS = 8  # of "auto": fewer have a wide t quantile
+
+
+class BlockwisePNCRegressor(IntervalRegressor):
+    """PNC for more rows than one network can be trained on: every block of rows has its own, and they are averaged.
+
+    This is the paper's batching (Algorithm 2) with as many batches as there are blocks: mean of the blocks' predictions
+    ± t(B − 1) · S/√B. Time and memory are linear in the number of rows, and rows may arrive in pieces. The
+    average has the bias of networks trained on a block, which the interval does not see: larger blocks have less of it.
+
+    Parameters
+    ----------
+    block_size : int or "auto", default="auto"
+        Rows of a block. ``"auto"`` is 2048, or an eighth of the rows where that is less.
+    network, regularization, standardize, random_state, device, verbose
+        As for `PNCRegressor`, with the kernel engine. Network, λ_n and units come from the first block and are kept.
+    n_jobs : int or None, default=None
+        Blocks solved at the same time (joblib threads).
+
+    Attributes
+    ----------
+    n_blocks_ : int
+    n_rows_ : int
+        Rows that the blocks have.
+    n_waiting_ : int
+        Rows given to `partial_fit` that do not fill a block yet.
+    network_, regularization_, selection_
+        What the arguments came to.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=1000)
+    >>> reg = BlockwisePNCRegressor(block_size=200, network=MLP(bias_scale=1.0), random_state=0).fit(X, y)
+    >>> reg.n_blocks_, reg.predict_interval(X[:3])[1].shape
+    (5, (3, 2, 1))
+    """
+
+    _units: Scaling | None
+    _waiting: Block | None
+    _blocks: list[BlockFit]
+
+    def __init__(
+        self,
+        *,
+        block_size: int | str = "auto",
+        network: str | MLP = "auto",
+        regularization: str | float = "auto",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.block_size = block_size
+        self.network = network
+        self.regularization = regularization
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on rows that are all there: in memory, or on disk as a NumPy memmap, which is read block by block.
+
+        Rows are put into blocks at random.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        self._begin()
+        if not (isinstance(X, np.memmap) and isinstance(y, np.memmap)):  # blocks of a memmap are checked as they are read
+            names = names_of(y)
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            self._output_names = names
+        if len(X) != len(y):
+            raise InvalidInputError(f"X has {len(X)} rows and y has {len(y)}; they must be the same")
+        if len(X) < 2:
+            raise InvalidInputError(f"n_samples={len(X)}: at least two rows are needed, one for each of two blocks")
+        n_blocks = max(2, round(len(X) / self._rows_of_a_block(len(X))))
+        order = Streams.from_random_state(self.random_state).generator("resample", "blocks").permutation(len(X))
+        parts = [np.sort(rows) for rows in np.array_split(order, n_blocks)]
+        self._add((self._checked(X[rows], y[rows]) for rows in parts), n_blocks)
+        return self
+
+    def fit_stream(self, pieces: Iterable[Piece]) -> Self:
+        """Train on pieces (X, y) of any size, which must arrive in random order; only a few blocks are held at a time.
+
+        Parameters
+        ----------
+        pieces : iterable of (X, y)
+            Such as `unseed.parquet_pieces` gives.
+        """
+        self._begin()
+        checked = (self._checked(X, y) for X, y in pieces)
+        self._add(regrouped(checked, self._rows_of_a_block(None)), None)
+        if self.n_blocks_ < 2:
+            rows = self.n_rows_
+            raise InvalidInputError(f"{rows} rows fill {self.n_blocks_} blocks; two are needed: use a smaller block_size")
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Add rows. Blocks that are there stay as they are; rows that do not fill a block wait for more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        if not hasattr(self, "n_blocks_"):
+            self._begin()
+        X, y = self._checked(X, y)
+        if self._waiting is not None:
+            X, y = np.concatenate([self._waiting[0], X]), np.concatenate([self._waiting[1], y])
+        size = self._rows_of_a_block(None)
+        n_whole = len(X) // size
+        self._waiting = (X[n_whole * size :], y[n_whole * size :])
+        self.n_waiting_ = len(self._waiting[0])
+        self._add(((X[i * size : (i + 1) * size], y[i * size : (i + 1) * size]) for i in range(n_whole)), n_whole)
+        return self
+
+    def _begin(self) -> None:
+        for fitted in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, fitted)
+        self._check_options()
+        self._where = resolve_device(self.device)
+        self._units, self._waiting, self._blocks = None, None, []
+        self._output_names: Any = None
+        self._single_output = True
+        self.n_blocks_ = self.n_rows_ = self.n_waiting_ = 0
+
+    def _checked(self, X: Any, y: Any) -> Block:
+        is_first = not hasattr(self, "n_features_in_")
+        X, y = validate_data(self, X, y, reset=is_first, multi_output=True, y_numeric=True, dtype=np.float64)
+        columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        if not self.n_rows_ and self._waiting is None:
+            self._single_output = y.ndim == 1
+        elif self._units is not None and columns.shape[1] != len(self._units.y_scale):
+            raise InvalidInputError(f"y has {columns.shape[1]} outputs and earlier rows had {len(self._units.y_scale)}")
+        return X, columns
+
+    def _add(self, blocks: Iterable[Block], n_blocks: int | None) -> None:
+        """Choose units and network by the first block, then solve all, some at the same time."""
+        iterator = iter(blocks)
+        if self._units is None:
+            first = next(iterator, None)
+            if first is None:
+                return
+            self._choose(*first)
+            iterator = _with_first(first, iterator)
+        progress = Progress(active=bool(self.verbose))
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")
+        with self._threads(), progress.steps("blocks", n_blocks or 0) as report:
+            for fit in parallel(delayed(self._solve)(X, y) for X, y in iterator):
+                self._blocks.append(fit)
+                report()
+        self.n_blocks_, self.n_rows_ = len(self._blocks), sum(len(block.X) for block in self._blocks)
+        if self.n_blocks_ >= 2:
+            self.is_fitted_ = True
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Blocks at the same time have one thread each; one after the other they have all."""
+        return nullcontext() if self.n_jobs in (None, 1) else one_thread()
+
+    def _choose(self, X: FloatArray, y: FloatArray) -> None:
+        self._units = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
+        streams = Streams.from_random_state(self.random_state)
+        data = TrainingData(X, y, self._units, streams, self._where, Progress(active=bool(self.verbose)))
+        choice = choose(self.network, self.regularization, data, data.labels, converges=True)
+        assert isinstance(choice.network, MLP)
+        self.network_, self.regularization_, self.selection_ = choice.network, choice.regularization, choice.selection
+        self._row_shape = X.shape[1:]
+
+    def _solve(self, X: FloatArray, y: FloatArray) -> BlockFit:
+        assert self._units is not None
+        inputs = torch.tensor(self._units.to_network(X), device=self._where)
+        labels = torch.tensor(self._units.to_labels(y), device=self._where)
+        return BlockFit.solve(self.network_, inputs, labels, self.regularization_)
+
+    def _rows_of_a_block(self, n_rows: int | None) -> int:
+        if self.block_size != "auto":
+            return int(self.block_size)
+        return BLOCK_ROWS if n_rows is None else max(1, min(BLOCK_ROWS, n_rows // _FEWEST_BLOCKS))
+
+    def _check_options(self) -> None:
+        if self.block_size != "auto":
+            check_whole_number("block_size", self.block_size, at_least=1)
+        check_regularization(self.regularization)
+        check_flag("standardize", self.standardize)
+        if is_module(self.network):
+            raise InvalidInputError("BlockwisePNCRegressor knows the kernels of MLP(...) only; a torch module has none")
+
+    def _train(self, data: TrainingData) -> None:
+        raise NotImplementedError  # `fit` has its own way
+
+    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+        predictions = self._units_of(self._each_block(lambda block, points: block.predict(self.network_, points), X))
+        spread = predictions.std(axis=0, ddof=1)
+        return Estimate(predictions.mean(axis=0), spread / np.sqrt(self.n_blocks_), self.n_blocks_ - 1.0)
+
+    def _each_block(self, function: Callable[[BlockFit, torch.Tensor], torch.Tensor], X: FloatArray) -> FloatArray:
+        assert self._units is not None
+        points = torch.tensor(self._units.to_network(X), device=self._where)
+        with self._threads():
+            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(function)(block, points) for block in self._blocks)
+        return np.asarray(torch.stack(list(parts)).cpu().numpy())
+
+    def _units_of(self, labels: FloatArray) -> FloatArray:
+        assert self._units is not None
+        return self._units.from_labels(labels)
+
+    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+        return np.full((len(X), 1), np.nan)  # the factors that would tell are not kept
+
+    def _noise_variance(self) -> FloatArray:
+        assert self._units is not None
+        squares = torch.stack([block.squares for block in self._blocks]).sum(0).cpu().numpy()
+        return np.asarray(squares / sum(block.trace for block in self._blocks) * self._units.y_scale**2)
+
+    def _numbers_per_point(self) -> int:
+        return max(max(len(block.X) for block in self._blocks), self.n_blocks_)
+
+
+def _with_first(first: Block, others: Iterator[Block]) -> Iterator[Block]:
+    yield first
+    yield from others

@@ -1,0 +1,149 @@
+"""Blocks, each solved alone, whatever way the rows arrive."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unseed import MLP, BlockwisePNCRegressor, parquet_pieces
+from unseed.blocks import regrouped
+from unseed.errors import InvalidInputError
+from unseed.kernels import ntk
+
+RNG = np.random.default_rng(0)
+X, X_NEW = RNG.normal(size=(420, 3)), RNG.normal(size=(9, 3))
+Y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * RNG.normal(size=420)
+NETWORK = MLP(bias_scale=1.0, scale_inputs=True)
+OPTIONS = {"network": NETWORK, "regularization": 1e-3, "random_state": 0}
+
+
+def pieces(sizes, y=Y):
+    ends = np.cumsum(sizes)
+    return [(X[end - size : end], y[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+
+
+def assert_same(left, right):
+    a, b = left.get_prediction(X_NEW), right.get_prediction(X_NEW)
+    assert_allclose(a.mean, b.mean, rtol=1e-12)
+    assert_allclose(a.standard_error, b.standard_error, rtol=1e-9)
+    assert_allclose(a.components.noise, b.components.noise, rtol=1e-9)
+
+
+@parametrize_with_checks([BlockwisePNCRegressor(network=NETWORK, regularization=0.01)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_interval_is_batching_over_blocks_solved_by_hand():
+    reg = BlockwisePNCRegressor(block_size=100, standardize=False, **OPTIONS).fit_stream(pieces([100, 100, 100, 120]))
+    predictions = []
+    for rows in (slice(0, 100), slice(100, 200), slice(200, 300), slice(300, 420)):
+        K = ntk(X[rows], network=NETWORK)
+        weights = np.linalg.solve(K + 1e-3 * len(K) * np.eye(len(K)), Y[rows])
+        predictions.append(ntk(X_NEW, X[rows], network=NETWORK) @ weights)
+    centre, spread = np.mean(predictions, axis=0), np.std(predictions, axis=0, ddof=1) / 2
+    mean, intervals = reg.predict_interval(X_NEW)
+    assert_allclose(mean, centre, rtol=0, atol=1e-10)
+    assert_allclose(intervals[:, 1, 0], centre + stats.t.ppf(0.975, 3) * spread, rtol=0, atol=1e-10)
+
+
+def test_pieces_of_any_size_make_the_same_blocks():
+    whole = BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream([(X, Y)])
+    assert whole.n_blocks_ == 7
+    assert_same(whole, BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream(pieces([1, 59, 200, 7, 153])))
+    assert_same(whole, BlockwisePNCRegressor(block_size=60, n_jobs=2, **OPTIONS).fit_stream(iter(pieces([210, 210]))))
+
+
+def test_new_rows_leave_old_blocks_alone():
+    reg = BlockwisePNCRegressor(block_size=60, **OPTIONS)
+    for X_piece, y_piece in pieces([100, 100, 100]):
+        reg.partial_fit(X_piece, y_piece)
+    assert (reg.n_blocks_, reg.n_rows_, reg.n_waiting_) == (5, 300, 0)
+    first, scaling = reg._blocks[0], reg._units
+    before = reg.get_prediction(X_NEW).standard_error
+    reg.partial_fit(X[300:], Y[300:])
+    assert (reg.n_blocks_, reg.n_rows_, reg.n_waiting_) == (7, 420, 0)
+    assert reg._blocks[0] is first
+    assert reg._units is scaling
+    assert (reg.get_prediction(X_NEW).standard_error != before).all()
+    assert_same(reg, BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream([(X, Y)]))
+
+
+def test_rows_that_fill_no_block_wait():
+    reg = BlockwisePNCRegressor(block_size=60, **OPTIONS).partial_fit(X[:130], Y[:130])
+    assert (reg.n_blocks_, reg.n_waiting_) == (2, 10)
+    mean = reg.predict(X_NEW)
+    reg.partial_fit(X[130:140], Y[130:140])
+    assert reg.n_waiting_ == 20
+    assert_array_equal(reg.predict(X_NEW), mean)
+
+
+def test_memmap_is_read_block_by_block(tmp_path):
+    files = []
+    for name, array in (("X", X), ("y", Y)):
+        file = np.memmap(tmp_path / name, dtype=np.float64, mode="w+", shape=array.shape)
+        file[:] = array
+        file.flush()
+        files.append(np.memmap(tmp_path / name, dtype=np.float64, mode="r", shape=array.shape))
+    options = OPTIONS | {"block_size": 70}
+    assert_same(BlockwisePNCRegressor(**options).fit(*files), BlockwisePNCRegressor(**options).fit(X, Y))
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    table = pa.table({"a": X[:, 0], "y": Y, "b": X[:, 1], "c": X[:, 2]})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=50)
+    reg = BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream(parquet_pieces(tmp_path / "rows.parquet", "y", rows=33))
+    assert_same(reg, BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream([(X, Y)]))
+    with pytest.raises(InvalidInputError, match=r"target='z' is not a column of .*; it has \['a', 'y', 'b', 'c'\]"):
+        next(parquet_pieces(tmp_path / "rows.parquet", "z"))
+    (tmp_path / "junk.parquet").write_bytes(b"junk")
+    with pytest.raises(InvalidInputError, match="is not a Parquet file that can be read"):
+        next(parquet_pieces(tmp_path / "junk.parquet", "y"))
+
+
+def test_several_outputs_and_a_network_that_is_chosen():
+    both = np.column_stack([Y, 2 * Y + 1])
+    reg = BlockwisePNCRegressor(random_state=0).fit(X, both)
+    p = reg.get_prediction(X_NEW)
+    assert p.mean.shape == (9, 2)
+    assert_allclose(p.mean[:, 1], 2 * p.mean[:, 0] + 1, rtol=1e-6)
+    assert_allclose(p.components.noise[:, 1], 4 * p.components.noise[:, 0], rtol=1e-6)
+    assert reg.selection_ is not None
+    assert reg.n_blocks_ == 8
+    assert np.isnan(p.components.procedural).all()
+
+
+def test_noise_is_that_of_the_data():
+    rng = np.random.default_rng(1)
+    inputs = rng.normal(size=(4000, 2))
+    y = np.sin(inputs).sum(axis=1) + 0.3 * rng.normal(size=4000)
+    reg = BlockwisePNCRegressor(block_size=500, network=NETWORK, random_state=0).fit(inputs, y)
+    assert reg.get_prediction(X_NEW[:, :2]).components.noise[0] == pytest.approx(0.09, rel=0.1)
+
+
+@pytest.mark.parametrize("sizes", [[1], [7], [8], [11], [12], [100], [3] * 30, [1, 50, 2, 9]])
+def test_regrouped_blocks_have_every_row_once_and_are_not_small(sizes):
+    rows = np.arange(sum(sizes), dtype=np.float64)[:, None]
+    ends = np.cumsum(sizes)
+    blocks = [X for X, _ in regrouped(((rows[e - s : e], rows[e - s : e]) for s, e in zip(sizes, ends, strict=True)), 8)]
+    assert_array_equal(np.concatenate(blocks), rows)
+    if sum(sizes) >= 8:
+        assert all(6 <= len(block) < 12 for block in blocks)
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda: BlockwisePNCRegressor(block_size=0).fit(X, Y), "block_size=0 must be a whole number"),
+        (lambda: BlockwisePNCRegressor(network=lambda: None).fit(X, Y), "a torch module has none"),
+        (lambda: BlockwisePNCRegressor(block_size=500, **OPTIONS).fit_stream([(X, Y)]), "420 rows fill 1 blocks"),
+        (lambda: BlockwisePNCRegressor(block_size=60, **OPTIONS).partial_fit(X, Y).partial_fit(X, X), "y has 3 outputs"),
+    ],
+)
+def test_what_cannot_be_is_said(act, words):
+    with pytest.raises(InvalidInputError, match=words):
+        act()

@@ -7,6 +7,7 @@ authors' code, and Monte Carlo dropout of an infinitely wide network.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,11 @@ class WideNetwork:
         where = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         return cls(gram, cross, nngp(np.vstack([X, points]), network=network), budget, regularization, where)
 
+    @cached_property
+    def root(self) -> Array:
+        """Cholesky factor of the prior covariance; its first n rows and columns are those of the training rows alone."""
+        return _root(self.prior)
+
     @property
     def n(self) -> int:
         """Number of training rows."""
@@ -68,7 +74,7 @@ class WideNetwork:
 
     def starts(self, n_networks: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Untrained networks at rows (n, n_networks) and points (n_points, n_networks)."""
-        drawn = _root(self.prior) @ rng.standard_normal((len(self.prior), n_networks))
+        drawn = self.root @ rng.standard_normal((len(self.prior), n_networks))
         return drawn[: self.n], drawn[self.n :]
 
 
@@ -97,7 +103,7 @@ def dropout_passes(wide: WideNetwork, y: Array, rate: float, n_passes: int, rng:
     """
     spread = np.sqrt(rate / (1 - rate))
     at_rows, at_points = wide.starts(1, rng)
-    on_rows, on_points = (spread * _root(block) for block in (wide.prior[: wide.n, : wide.n], wide.prior[wide.n :, wide.n :]))
+    on_rows, on_points = spread * wide.root[: wide.n, : wide.n], spread * _root(wide.prior[wide.n :, wide.n :])
     noise = torch.from_numpy(on_rows @ rng.standard_normal((wide.n, wide.budget.steps)))
     dual = wide.train(y[:, None] - at_rows, np.ones((wide.n, 1)), lambda step: noise[:, step : step + 1])
     mean = (at_points + wide.cross @ dual)[:, 0]

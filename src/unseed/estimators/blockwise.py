@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
@@ -183,7 +183,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         progress = Progress(active=bool(self.verbose))
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")
         with self._threads(), progress.steps("blocks", n_blocks or 0) as report:
-            for fit in parallel(delayed(self._solve)(X, y) for X, y in iterator):
+            for fit in parallel(delayed(BlockFit.solve)(*self._task(X, y)) for X, y in iterator):
                 self._blocks.append(fit)
                 report()
         self.n_blocks_, self.n_rows_ = len(self._blocks), sum(len(block.X) for block in self._blocks)
@@ -203,11 +203,12 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self.network_, self.regularization_, self.selection_ = choice.network, choice.regularization, choice.selection
         self._row_shape = X.shape[1:]
 
-    def _solve(self, X: FloatArray, y: FloatArray) -> BlockFit:
+    def _task(self, X: FloatArray, y: FloatArray) -> tuple[MLP, torch.Tensor, torch.Tensor, float]:
+        """What a worker needs to know of a block, and nothing of the others."""
         assert self._units is not None
         inputs = torch.tensor(self._units.to_network(X), device=self._where)
         labels = torch.tensor(self._units.to_labels(y), device=self._where)
-        return BlockFit.solve(self.network_, inputs, labels, self.regularization_)
+        return self.network_, inputs, labels, self.regularization_
 
     def _rows_of_a_block(self, n_rows: int | None) -> int:
         if self.block_size != "auto":
@@ -226,20 +227,14 @@ class BlockwisePNCRegressor(IntervalRegressor):
         raise NotImplementedError  # `fit` has its own way
 
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
-        predictions = self._units_of(self._each_block(lambda block, points: block.predict(self.network_, points), X))
-        spread = predictions.std(axis=0, ddof=1)
-        return Estimate(predictions.mean(axis=0), spread / np.sqrt(self.n_blocks_), self.n_blocks_ - 1.0)
-
-    def _each_block(self, function: Callable[[BlockFit, torch.Tensor], torch.Tensor], X: FloatArray) -> FloatArray:
         assert self._units is not None
         points = torch.tensor(self._units.to_network(X), device=self._where)
+        tasks = (delayed(BlockFit.predict)(block, self.network_, points) for block in self._blocks)
         with self._threads():
-            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(function)(block, points) for block in self._blocks)
-        return np.asarray(torch.stack(list(parts)).cpu().numpy())
-
-    def _units_of(self, labels: FloatArray) -> FloatArray:
-        assert self._units is not None
-        return self._units.from_labels(labels)
+            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        predictions = self._units.from_labels(torch.stack(list(parts)).cpu().numpy())
+        spread = predictions.std(axis=0, ddof=1)
+        return Estimate(predictions.mean(axis=0), spread / np.sqrt(self.n_blocks_), self.n_blocks_ - 1.0)
 
     def _procedural_chunk(self, X: FloatArray) -> FloatArray:
         return np.full((len(X), 1), np.nan)  # the factors that would tell are not kept

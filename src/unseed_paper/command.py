@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import tempfile
 import threading
@@ -47,6 +48,7 @@ def run(
     if left_out:
         echo(f"Tables 5 and 6 are left out: {left_out}")
         experiments = [experiment for experiment in experiments if experiment.table not in REAL_TABLES]
+    _check_packages()
     _check_device(device)
     for experiment in experiments:
         check_unused(record_file(experiment, out), resume=resume)
@@ -97,6 +99,13 @@ def _without_data(experiments: list[Experiment], *, explain: bool) -> str:
             raise
         return str(error)
     return ""
+
+
+def _check_packages() -> None:
+    """Hours of work must not end at a picture that cannot be drawn."""
+    for name in ("matplotlib", "tqdm"):
+        if importlib.util.find_spec(name) is None:
+            raise InvalidInputError(f"reproducing tables needs {name}; install it with: pip install 'unseed[cli,plots]'")
 
 
 def _check_device(device: str) -> None:

@@ -85,7 +85,10 @@ class RecordFile:
 
     def _cut_unfinished(self, descriptor: int) -> None:
         size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        if not size:
+            return
+        os.lseek(descriptor, size - 1, os.SEEK_SET)
+        if os.read(descriptor, 1) != b"\n":
             whole = self.path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(descriptor, whole)
 

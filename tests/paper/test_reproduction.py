@@ -287,6 +287,11 @@ class TestCommand:
         explicit = Experiment("table-1", quick=True, sizes=(512,))
         assert explicit.sizes == (512,)
 
+    def test_a_missing_package_is_named_before_anything_runs(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+        result = CliRunner().invoke(app, ["reproduce", "table-1", "--out", str(tmp_path / "out")])
+        assert "reproducing tables needs matplotlib" in str(result.exception)
+
     def test_damaged_records_are_named(self, tmp_path):
         path = tmp_path / "records.table-1.paper.kernel.jsonl"
         path.write_text('{"setting": "x"}\n')

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-slow lint docs benchmark scoreboard clean
+.PHONY: demo test test-slow lint docs benchmark benchmark-check scoreboard clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed-all
@@ -26,7 +26,10 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict
 
 benchmark: $(VENV)/.installed-all
-	$(BIN)/python benchmarks/fit_cost.py
+	$(BIN)/unseed benchmark
+
+benchmark-check: $(VENV)/.installed-all
+	$(BIN)/python benchmarks/check.py
 
 scoreboard: $(VENV)/.installed-all
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage/run.py --repetitions 1

@@ -84,3 +84,32 @@ def reproduce(
     from unseed_paper.command import run  # the one place where the library knows its client
 
     run(table, protocol, engine, repetitions, methods, sizes, dimensions, out, resume, quick, device, n_jobs, echo=typer.echo)
+
+
+@app.command()
+def benchmark(
+    rows: Annotated[int, typer.Option(min=16, help="Training rows.")] = 1024,
+    repetitions: Annotated[int, typer.Option(min=1, help="Timings of each job; the median counts.")] = 5,
+    out: Annotated[Path | None, typer.Option(help="File for the figures, as JSON.")] = None,
+) -> None:
+    """What intervals cost: ratios against the floor and against other methods, in one run on this machine."""
+    import json
+
+    from tqdm import tqdm
+
+    from unseed import benchmark as timing
+    from unseed.errors import InvalidInputError
+
+    if out is not None and not out.parent.is_dir():
+        raise InvalidInputError(f"out={str(out)!r}: the folder {str(out.parent)!r} does not exist; make it first")
+    with tqdm(desc="[unseed] timing") as bar:
+
+        def report(name: str) -> None:
+            bar.set_postfix_str(name)
+            bar.update()
+
+        result = timing.measure(rows, repetitions, report) | {"growth": timing.growth(repetitions, report)}
+    typer.echo(timing.describe(result))
+    if out is not None:
+        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        typer.echo(f"Figures: {out}")

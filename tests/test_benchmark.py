@@ -1,0 +1,43 @@
+"""The timing command: what it measures and what it writes."""
+
+import json
+
+import numpy as np
+from numpy.testing import assert_allclose
+from sklearn.kernel_ridge import KernelRidge
+from typer.testing import CliRunner
+
+from unseed import benchmark
+from unseed.cli import app
+from unseed.errors import InvalidInputError
+from unseed.kernels import ntk
+
+
+def test_command_prints_and_writes_ratios(tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark, "_SIZES", (32, 64))
+    out = tmp_path / "figures.json"
+    result = CliRunner().invoke(app, ["benchmark", "--rows", "40", "--repetitions", "1", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    figures = json.loads(out.read_text())
+    assert set(figures["ratios"]) == set(benchmark.jobs(benchmark.Problem.draw(16)))
+    assert figures["ratios"][benchmark.OURS] == 1
+    assert all(value > 0 for value in figures["seconds"].values())
+    assert set(figures["growth"]["seconds"]) == {"32", "64"}
+    assert "n = 40, d = 16, 256 new points" in result.output
+
+
+def test_a_missing_folder_is_named_before_anything_is_timed(tmp_path):
+    result = CliRunner().invoke(app, ["benchmark", "--out", str(tmp_path / "no" / "file.json")])
+    assert isinstance(result.exception, InvalidInputError)
+    assert "does not exist; make it first" in str(result.exception)
+
+
+def test_kernel_ridge_is_the_same_mathematics():
+    """Its full-data prediction is our centre."""
+    problem = benchmark.Problem.draw(60)
+    scale = benchmark._ours().set_params(standardize=False).fit(problem.X, problem.y)
+    alpha = benchmark.REGULARIZATION * 60
+    ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(ntk(problem.X, network=benchmark.NETWORK), problem.y)
+    theirs = ridge.predict(ntk(problem.X_new, problem.X, network=benchmark.NETWORK))
+    assert_allclose(scale.predict(problem.X_new), theirs, rtol=0, atol=1e-8)
+    assert np.isfinite(theirs).all()

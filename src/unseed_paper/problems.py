@@ -6,6 +6,7 @@ Every data set follows from the setting's name and the number of the repetition,
 from __future__ import annotations
 
 import os
+import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -231,8 +232,11 @@ def _from_folder(folder: Path, dataset: str) -> Array:
 def _from_openml(dataset: str) -> Array:
     from sklearn.datasets import fetch_openml
 
-    try:  # without a target column, all columns come in the order of the file: features first
-        bunch = fetch_openml(data_id=_OPENML[dataset], target_column=None, as_frame=False, parser="liac-arff")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # every failed attempt warns, and the last one is an error anyway
+            # without a target column, all columns come in the order of the file: features first
+            bunch = fetch_openml(data_id=_OPENML[dataset], target_column=None, as_frame=False, parser="liac-arff")
     except Exception as error:  # whatever the network, a proxy or the server may raise
         raise InvalidInputError(
             f"the data set {dataset!r} could not be fetched from OpenML ({type(error).__name__}); set UNSEED_DATA to a "

@@ -353,6 +353,27 @@ class TestRealData:
             assert len(summary["rows"]) == n_rows * len(experiment.methods)
             assert all(row["theirs"] for row in summary["rows"] if row["method"] != "sectioning")
 
+    def test_openml_serves_where_no_folder_is_named(self, folder, monkeypatch):
+        monkeypatch.delenv("UNSEED_DATA")
+        asked = {}
+
+        def fetch(**options):
+            asked.update(options)
+            return type("Bunch", (), {"data": np.arange(20.0 * 10).reshape(20, 10) ** 1.1})
+
+        monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+        X, y = load("energy")
+        assert asked["data_id"] == 1472
+        assert (X.shape, y.shape) == ((20, 8), (20,))
+
+        def fail(**options):
+            raise OSError("no network")
+
+        load.cache_clear()
+        monkeypatch.setattr("sklearn.datasets.fetch_openml", fail)
+        with pytest.raises(InvalidInputError, match=r"'energy' could not be fetched from OpenML \(OSError\); set UNSEED_DATA"):
+            load("energy")
+
     def test_a_broken_file_is_named(self, folder):
         (folder / "boston.csv").write_text("a,b\n1,x\n")
         with pytest.raises(InvalidInputError, match=r"boston.csv is not a table of numbers"):

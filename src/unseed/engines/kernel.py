@@ -33,6 +33,7 @@ class KernelEngine:
 
     Examples
     --------
+    >>> from unseed import GradientFlow
     >>> KernelEngine(training=GradientFlow(time=100.0))
     KernelEngine(training=GradientFlow(time=100.0, rate=1.0))
     """

@@ -150,14 +150,13 @@ def searched_intervals() -> tuple[list[str], Lines]:
     head += ["there: CR / width / MP", "best CR later than 1"]
     lines = []
     for row in _search()["intervals"]:
-        cells = [
-            " / ".join(number(figures[name]) for name in ("cr95", "iw95", "mp"))
+        printed, authors, matching = (
+            " / ".join(number(figures[name]) for name in ("cr95", "iw95", "mp")) if figures else "never"
             for figures in (row["printed"], row["authors_budget"], row["matching"])
-        ]
-        later = f"{row['best_coverage_after_1']:.2f}"
-        lines.append(
-            [str(row["d"]), str(row["n"]), row["method"], *cells[:2], number(row["matching"]["time"]), cells[2], later]
         )
+        time = number(row["matching"]["time"]) if row["matching"] else ""
+        later = f"{row['best_coverage_after_1']:.2f}"
+        lines.append([str(row["d"]), str(row["n"]), row["method"], printed, authors, time, matching, later])
     return head, lines
 
 

@@ -81,9 +81,11 @@ def reproduce(
     n_jobs: Annotated[int | None, typer.Option(help="Repetitions at the same time; by default one for each core.")] = None,
 ) -> None:
     """The paper's tables, ours beside theirs."""
-    from unseed_paper.command import run  # the one place where the library knows its client
+    from unseed_paper.command import asked_for, run  # the one place where the library knows its client
 
-    run(table, protocol, engine, repetitions, methods, sizes, dimensions, out, resume, quick, device, n_jobs, echo=typer.echo)
+    options = {"repetitions": repetitions, "device": device, "quick": quick}
+    experiments = asked_for(table, protocol, engine, methods, sizes, dimensions, **options)
+    run(experiments, out, resume=resume, n_jobs=n_jobs, echo=typer.echo)
 
 
 @app.command()

@@ -20,36 +20,26 @@ from unseed_paper.protocols import PROTOCOLS
 from unseed_paper.reproduction import check_unused, record_file, reproduce
 
 
-def run(
-    table: str,
-    protocol: str,
-    engine: str,
-    repetitions: int | None,
-    methods: str | None,
-    sizes: str | None,
-    dimensions: str | None,
-    out: Path,
-    resume: bool,
-    quick: bool,
-    device: str,
-    n_jobs: int | None,
-    *,
-    echo: Callable[[str], None],
-) -> None:
+def asked_for(
+    table: str, protocol: str, engine: str, methods: str | None, sizes: str | None, dimensions: str | None, **options: Any
+) -> list[Experiment]:
+    """The experiments that a command line means; options are those of `Experiment`."""
+    if table not in (*TABLES, "all"):
+        raise InvalidInputError(f"table={table!r} is not known; use {', '.join(TABLES)} or all")
+    options |= {"sizes": _whole("sizes", sizes), "dimensions": _whole("dimensions", dimensions)}
+    return _experiments(table, protocol, engine, _words("methods", methods), options)
+
+
+def run(experiments: list[Experiment], out: Path, *, resume: bool, n_jobs: int | None, echo: Callable[[str], None]) -> None:
     """Check everything, then run one experiment after the other and say where the reports are."""
     if n_jobs == 0:
         raise InvalidInputError("n-jobs=0 runs nothing; use 1, 2, … or -1 for every core")
-    if table not in (*TABLES, "all"):
-        raise InvalidInputError(f"table={table!r} is not known; use {', '.join(TABLES)} or all")
-    chosen = {"sizes": _whole("sizes", sizes), "dimensions": _whole("dimensions", dimensions)}
-    options = {"repetitions": repetitions, **chosen, "device": device, "quick": quick}
-    experiments = _experiments(table, protocol, engine, _words("methods", methods), options)
-    left_out = _without_data(experiments, explain=table == "all")
+    left_out = _without_data(experiments)
     if left_out:
         echo(f"Tables 5 and 6 are left out: {left_out}")
         experiments = [experiment for experiment in experiments if experiment.table not in REAL_TABLES]
     _check_packages()
-    _check_device(device)
+    _check_device(experiments[0].device)
     for experiment in experiments:
         check_unused(record_file(experiment, out), resume=resume)
     _check_folder(out)
@@ -60,10 +50,7 @@ def run(
         except KeyboardInterrupt:
             threading.excepthook = lambda _: None  # workers that were cut off have nothing to say
             raise InvalidInputError(f"stopped; everything up to here is in {str(out)!r}: add --resume to go on") from None
-        echo(
-            f"{experiment.table}, {experiment.protocol}, {experiment.engine}: {time.perf_counter() - start:.0f} s, "
-            f"{out / f'report.{experiment.name}.html'}"
-        )
+        echo(f"{experiment.name}: {time.perf_counter() - start:.0f} s, {out / f'report.{experiment.name}.html'}")
 
 
 def _experiments(table: str, protocol: str, engine: str, methods: tuple[str, ...], options: dict[str, Any]) -> list[Experiment]:
@@ -87,15 +74,15 @@ def _experiments(table: str, protocol: str, engine: str, methods: tuple[str, ...
     return found
 
 
-def _without_data(experiments: list[Experiment], *, explain: bool) -> str:
-    """Why the real data cannot be had; refused at once where a table needs them and was asked for by name."""
+def _without_data(experiments: list[Experiment]) -> str:
+    """Why the real data cannot be had; refused at once where there is nothing to be done without them."""
     if not any(experiment.table in REAL_TABLES for experiment in experiments):
         return ""
     try:
         for dataset in DATASETS:
             load(dataset)
     except InvalidInputError as error:
-        if not explain:
+        if all(experiment.table in REAL_TABLES for experiment in experiments):
             raise
         return str(error)
     return ""

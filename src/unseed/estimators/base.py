@@ -57,8 +57,7 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
         start = time.perf_counter()
-        for fitted in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, fitted)  # whatever happens now, the estimator is not half the old and half the new
+        self._forget()
         device = resolve_device(self.device)
         standardize = check_flag("standardize", self.standardize)
         self._check_options()
@@ -73,6 +72,11 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
         self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
         self.is_fitted_ = True
         return self
+
+    def _forget(self) -> None:
+        """Whatever happens now, the estimator is not half the old and half the new."""
+        for fitted in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, fitted)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Prediction at new points: the centre of the interval.

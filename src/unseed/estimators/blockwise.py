@@ -152,8 +152,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         return self
 
     def _begin(self) -> None:
-        for fitted in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, fitted)
+        self._forget()
         self._check_options()
         self._where = resolve_device(self.device)
         self._units, self._waiting, self._blocks = None, None, []

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unseed import MLP, BlockwisePNCRegressor, parquet_pieces
 from unseed.blocks import regrouped
+from unseed.engines import block_rows
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
 
@@ -139,6 +142,11 @@ def test_regrouped_blocks_have_every_row_once_and_are_not_small(sizes):
     ("act", "words"),
     [
         (lambda: BlockwisePNCRegressor(block_size=0).fit(X, Y), "block_size=0 must be a whole number"),
+        (lambda: BlockwisePNCRegressor(centre="middle").fit(X, Y), "centre='middle' is not known; use 'blocks' or 'full'"),
+        (lambda: BlockwisePNCRegressor(precision="half").fit(X, Y), "precision='half' is not known"),
+        (lambda: BlockwisePNCRegressor(tolerance=0).fit(X, Y), "tolerance=0 must be"),
+        (lambda: BlockwisePNCRegressor(centre="full").partial_fit(X, Y), "centre='full' needs all rows at once"),
+        (lambda: BlockwisePNCRegressor(centre="full", regularization=0).fit(X, Y), "regularization=0 leaves"),
         (lambda: BlockwisePNCRegressor(network=lambda: None).fit(X, Y), "a torch module has none"),
         (lambda: BlockwisePNCRegressor(block_size=500, **OPTIONS).fit_stream([(X, Y)]), "420 rows fill 1 blocks"),
         (lambda: BlockwisePNCRegressor(block_size=60, **OPTIONS).partial_fit(X, Y).partial_fit(X, X), "y has 3 outputs"),
@@ -147,3 +155,49 @@ def test_regrouped_blocks_have_every_row_once_and_are_not_small(sizes):
 def test_what_cannot_be_is_said(act, words):
     with pytest.raises(InvalidInputError, match=words):
         act()
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_centre_of_sectioning_is_the_network_on_all_rows(outputs):
+    y = np.column_stack([Y, X[:, 0] ** 2])[:, :outputs]
+    reg = BlockwisePNCRegressor(block_size=60, centre="full", tolerance=1e-12, standardize=False, **OPTIONS).fit_stream(
+        [(X, y)]
+    )
+    K = ntk(X, network=NETWORK)
+    exact = ntk(X_NEW, X, network=NETWORK) @ np.linalg.solve(K + 1e-3 * len(K) * np.eye(len(K)), y)
+    p = reg.get_prediction(X_NEW)
+    assert_allclose(p.mean.reshape(exact.shape), exact, rtol=0, atol=1e-9)
+    assert reg.centre_.converged
+    left = y - (K + 1e-3 * len(K) * np.eye(len(K))) @ reg.centre_.dual.numpy()
+    worst = (np.linalg.norm(left, axis=0) / np.linalg.norm(y, axis=0)).max()
+    assert reg.centre_.relative_residual == pytest.approx(worst, rel=1e-3, abs=1e-14)
+    blocks = np.stack([b.predict(NETWORK, reg.centre_.X.new_tensor(X_NEW)).numpy() for b in reg._blocks])
+    spread = np.sqrt(((blocks - exact) ** 2).sum(0) / (len(blocks) - 1) / len(blocks))
+    assert_allclose(p.standard_error.reshape(exact.shape), spread, rtol=1e-6)
+
+
+def test_iterations_that_do_not_suffice_are_reported():
+    reg = BlockwisePNCRegressor(block_size=60, centre="full", max_iterations=1, tolerance=1e-14, **OPTIONS)
+    with pytest.warns(ConvergenceWarning, match=r"after 1 iterations .* relative residual of \d.*raise max_iterations=1"):
+        reg.fit(X, Y)
+    assert not reg.centre_.converged
+    assert reg.centre_.relative_residual > 1e-14
+
+
+def test_mixed_precision_gives_the_same_numbers():
+    exact, mixed = (
+        BlockwisePNCRegressor(block_size=60, precision=precision, **OPTIONS).fit(X, Y).get_prediction(X_NEW)
+        for precision in ("double", "mixed")
+    )
+    assert_allclose(mixed.mean, exact.mean, rtol=1e-9)
+    assert_allclose(mixed.standard_error, exact.standard_error, rtol=1e-8)
+    assert_allclose(mixed.components.noise, exact.components.noise, rtol=1e-8)
+
+
+def test_automatic_blocks_depend_on_rows_and_memory_alone(monkeypatch):
+    cpu = torch.device("cpu")
+    sizes = [block_rows(n, cpu) for n in (16, 4_000, 65_536, 10**5, 10**6, 10**7, 10**9)]
+    assert sizes == [2, 500, 8192, 4096, 2048, 1024, 1024]
+    monkeypatch.setattr("unseed.engines.blocks.total_bytes", lambda device: 2**30)
+    assert block_rows(65_536, cpu) == 2048
+    assert BlockwisePNCRegressor(**OPTIONS).fit(X, Y).block_size_ == 52

@@ -11,6 +11,7 @@ from unseed.estimators import (
 )
 from unseed.findings import Diagnosis
 from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
+from unseed.many import predict_interval_many
 from unseed.networks import MLP, MonteCarloMean
 from unseed.results import Components, Prediction
 from unseed.selection import AutoNetwork
@@ -46,4 +47,5 @@ __all__ = [
     "TruthInterval",
     "__version__",
     "parquet_pieces",
+    "predict_interval_many",
 ]

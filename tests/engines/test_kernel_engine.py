@@ -1,13 +1,16 @@
 """The kernel engine against oracles: counts, influence, procedural variance, noise, memory."""
 
+import pickle
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from joblib import delayed
 from numpy.testing import assert_allclose
 
 from oracles.regression import influence_by_complex_step, influence_by_theorem, ridge_on_repeated_rows
@@ -21,6 +24,10 @@ RNG = np.random.default_rng(0)
 X, X_NEW, Y = RNG.normal(size=(24, 2)), RNG.normal(size=(5, 2)), RNG.normal(size=(24, 2))
 NETWORK = MLP(bias_scale=1.0)
 K, K_NEW = ntk(X, network=NETWORK), ntk(X_NEW, X, network=NETWORK)
+
+
+PLAN = resampling.full_and(resampling.bootstrap(24, 3, Streams(0)))
+TASK = Task(torch.tensor(X), torch.tensor(Y)[:, None], NETWORK, 0.01)
 
 
 def train(plan, training=None, regularization=0.01, n_jobs=None, network=NETWORK):
@@ -131,13 +138,13 @@ def test_noise_variance_of_unequal_batches_does_not_depend_on_the_solver():
 
 def test_memory_is_checked_before_anything_is_allocated(monkeypatch):
     plan = resampling.full_and(resampling.bootstrap(20_000, 4, Streams(0)))
-    assert forecast.bytes_needed(plan) >= 3 * 8 * 20_000**2
-    monkeypatch.setattr(forecast, "available_bytes", lambda device: 5_000_000_000)
+    assert 1.3 * 8 * 20_000**2 < forecast.bytes_needed(plan) < 1.5 * 8 * 20_000**2
+    monkeypatch.setattr(forecast, "available_bytes", lambda device: 3_000_000_000)
     with pytest.raises(NotEnoughMemoryError) as caught:
         forecast.check_memory(plan, torch.device("cpu"))
     assert str(caught.value) == (
-        "20,000 rows need 9.6 GB for their kernel matrices and 5.0 GB are available; "
-        "interval=Batching(batches=4) solves blocks of 5,000 rows and needs 1.8 GB"
+        "20,000 rows need 4.5 GB for their kernel matrices and 3.0 GB are available; "
+        "interval=Batching(batches=4) solves blocks of 5,000 rows and needs 1.0 GB"
     )
     forecast.check_memory(resampling.batches(20_000, 4, Streams(0)), torch.device("cpu"))
 
@@ -153,7 +160,7 @@ def test_memory_is_checked_before_anything_is_allocated(monkeypatch):
 )
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux to read the peak of a process")
 def test_forecast_is_near_the_peak_really_reached(plan, training):
-    copies = 1 if isinstance(training, Converged) else 4
+    copies = 0 if isinstance(training, Converged) else 4
     program = f"""
 import numpy as np, torch
 from unseed import MLP, KernelEngine, Converged, GradientFlow
@@ -187,3 +194,49 @@ print(memory("VmHWM") - before)
 def test_unknown_training_is_refused():
     with pytest.raises(InvalidInputError, match=r"KernelEngine\(training='sgd'\)"):
         KernelEngine(training="sgd")
+
+
+@pytest.mark.parametrize("plan", [PLAN, resampling.batches(24, 3, Streams(0))], ids=["overlapping", "batches"])
+def test_mixed_precision_predicts_the_same(plan):
+    exact, mixed = (
+        KernelEngine(precision=precision).fit(TASK, plan).predict(torch.tensor(X_NEW)) for precision in ("double", "mixed")
+    )
+    assert_allclose(mixed, exact, rtol=1e-8, atol=1e-9)
+
+
+def test_mixed_precision_falls_back_where_float32_cannot_follow():
+    task = replace(TASK, regularization=1e-13)
+    exact, mixed = (
+        KernelEngine(precision=precision).fit(task, PLAN).predict(torch.tensor(X_NEW)) for precision in ("double", "mixed")
+    )
+    assert_allclose(mixed, exact, rtol=1e-4)
+
+
+def test_workers_elsewhere_are_sent_rows_and_no_matrix(monkeypatch):
+    """With a backend of processes every replicate is solved from its own rows: nothing of size n × n travels there."""
+    from unseed.engines import systems
+
+    here = KernelEngine().fit(TASK, PLAN).predict(torch.tensor(X_NEW))
+    monkeypatch.setattr(systems, "_shares_memory", lambda n_jobs: False)
+    sent = []
+
+    def weighed(task):
+        return lambda *arguments: sent.append(len(pickle.dumps(arguments))) or delayed(task)(*arguments)
+
+    monkeypatch.setattr(systems, "delayed", weighed)
+    there = KernelEngine().fit(TASK, PLAN).predict(torch.tensor(X_NEW))
+    assert_allclose(there, here, rtol=1e-9, atol=1e-12)
+    assert len(sent) == len(PLAN.counts) - 1
+    assert max(sent) < 8 * 24 * 24 + 4000
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: KernelEngine(precision="half"), r"precision='half'\): use 'double' or 'mixed'"),
+        (lambda: KernelEngine(training=GradientFlow(time=1.0), precision="mixed"), "is for training=Converged"),
+    ],
+)
+def test_unknown_precision_is_refused(make, words):
+    with pytest.raises(InvalidInputError, match=words):
+        make()

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
 from unseed.errors import AccuracyWarning, InvalidInputError
-from unseed.kernels import nngp, ntk
+from unseed.kernels import PopulationKernel, nngp, ntk
 from unseed.networks import MLPBatch
 
 BIASES = {
@@ -218,3 +218,36 @@ def test_empty_sets_of_points():
 def test_oracle_itself_knows_the_arc_cosine():
     assert_allclose(float(gaussian_moment("relu", 1.0, 1.0, 0.0, derivative=False)), 1 / (2 * np.pi), rtol=1e-14)
     assert_allclose(gaussian_moment("tanh", 1.0, 1.0, 1.0, derivative=False), 0.394294, rtol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5), (257, 300), (600, 513)])
+def test_products_without_the_matrix_are_those_with_it(sizes):
+    rng = np.random.default_rng(0)
+    left, right = (torch.tensor(rng.normal(size=(n, 3))) for n in sizes)
+    columns = torch.tensor(rng.normal(size=(sizes[1], 2)))
+    kernel = PopulationKernel(MLP(bias_scale=1.0))
+    here, there = kernel.profile(left), kernel.profile(right)
+    assert_allclose(kernel.ntk_product(here, there, columns), kernel.ntk_cross(here, there) @ columns, rtol=1e-11, atol=1e-11)
+    assert_allclose(kernel.nngp_product(here, there, columns), kernel.nngp_cross(here, there) @ columns, rtol=1e-11, atol=1e-11)
+    assert_allclose(kernel.ntk_gram_product(there, columns), kernel.ntk_gram(there) @ columns, rtol=1e-11, atol=1e-11)
+
+
+def test_threads_change_nothing():
+    points = torch.tensor(np.random.default_rng(0).normal(size=(700, 3)))
+    kernel = PopulationKernel(MLP(bias_scale=1.0))
+    at, columns = kernel.profile(points), points[:, :2]
+    threads = torch.get_num_threads()
+    found = []
+    for n_threads in (1, 3):
+        torch.set_num_threads(n_threads)
+        found.append((kernel.ntk_gram(at), kernel.ntk_gram_product(at, columns)))
+        assert torch.get_num_threads() == n_threads
+    torch.set_num_threads(threads)
+    for one, three in zip(*found, strict=True):
+        assert torch.equal(one, three)
+
+
+@pytest.mark.parametrize("path", ["numpy", "torch"])
+def test_both_ways_to_an_arctangent_agree(path, monkeypatch):
+    monkeypatch.setattr("unseed.kernels.geometry._NUMPY_IS_VECTORISED", path == "numpy")
+    assert_matches_oracle(MLP(depth=2, bias_scale=1.0), POINTS[:3])

@@ -1,16 +1,18 @@
 """Engines train networks on resample plans."""
 
 from unseed.engines.base import Convergence, Engine, KnowsOtherSeeds, KnowsPosterior, LeftOut, Network, Task, Trained
-from unseed.engines.blocks import BlockFit
+from unseed.engines.blocks import BlockFit, FullFit, block_rows
 from unseed.engines.kernel import KernelEngine, KernelReplicates
 from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
+from unseed.engines.stacks import predict_stacked, solve_stacked
 from unseed.engines.starts import make_batch
 
 __all__ = [
     "BlockFit",
     "Convergence",
     "Engine",
+    "FullFit",
     "KernelEngine",
     "KernelReplicates",
     "KnowsOtherSeeds",
@@ -23,5 +25,8 @@ __all__ = [
     "NetworkReplicates",
     "Task",
     "Trained",
+    "block_rows",
     "make_batch",
+    "predict_stacked",
+    "solve_stacked",
 ]

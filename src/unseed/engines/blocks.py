@@ -1,15 +1,30 @@
-"""Blocks of rows, each solved alone: of a block only its rows and dual weights are kept."""
+"""Blocks of rows, each solved alone, and one network on all of them by iteration: no matrix larger than a block is made."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from unseed.kernels import PopulationKernel
+from unseed.machine import available_bytes, total_bytes
 from unseed.networks import MLP
-from unseed.solvers import WeightedRidge
+from unseed.solvers import (
+    IterativeSolution,
+    NystromPreconditioner,
+    WeightedRidge,
+    conjugate_gradients,
+    random_signs,
+    solve_mixed,
+)
+
+_TRACE_PROBES = 16  # of a block; the blocks' traces are averaged
+_SMALLEST_BLOCK, _LARGEST_BLOCK, _FEWEST_BLOCKS = 1024, 8192, 8
+_SECONDS, _CPU_FLOPS, _GPU_FLOPS = 60.0, 3e10, 1e13  # nominal rates of a factorisation in float64
+_MOST_LANDMARKS, _FEWEST_LANDMARKS = 2048, 128
 
 
 @dataclass(frozen=True)
@@ -30,15 +45,104 @@ class BlockFit:
     trace: float
 
     @classmethod
-    def solve(cls, network: MLP, X: Tensor, labels: Tensor, regularization: float) -> BlockFit:
+    def solve(cls, network: MLP, X: Tensor, labels: Tensor, regularization: float, *, is_mixed: bool = False) -> BlockFit:
         """One Gram matrix, one factorisation; both are gone when this returns."""
-        kernel = PopulationKernel(network)
-        counts = torch.ones(len(X), dtype=X.dtype, device=X.device)
-        factor = WeightedRidge.factorise(kernel.ntk_gram(kernel.profile(X)), counts, regularization)
-        squares, trace = factor.noise_moments(labels)
-        return cls(X, factor.solve(labels), squares, trace)
+        kernel, n, k = PopulationKernel(network), *labels.shape
+        matrix = kernel.ntk_gram(kernel.profile(X))
+        # The trace of the noise estimate by random columns: an exact one would cost twice the factorisation.
+        columns = torch.cat([labels, random_signs(n, _TRACE_PROBES, labels)], dim=1)
+        solved = None
+        if is_mixed:
+            matrix.diagonal().add_(regularization * n)
+            solved = solve_mixed(matrix, columns)
+            matrix.diagonal().sub_(regularization * n)
+        if solved is None:
+            counts = torch.ones(n, dtype=X.dtype, device=X.device)
+            solved = WeightedRidge.factorise(matrix, counts, regularization).solve(columns)
+        dual, probed = solved[:, :k].contiguous(), solved[:, k:]
+        trace = float(n**2 * probed.square().sum() / _TRACE_PROBES)
+        return cls(X, dual, (n * dual).square().sum(0), trace)
 
     def predict(self, network: MLP, X: Tensor) -> Tensor:
         """Shape (n_points, n_outputs)."""
         kernel = PopulationKernel(network)
-        return kernel.ntk_cross(kernel.profile(X), kernel.profile(self.X)) @ self.dual
+        return kernel.ntk_product(kernel.profile(X), kernel.profile(self.X), self.dual)
+
+
+@dataclass(frozen=True)
+class FullFit:
+    """The network on all rows, by conjugate gradients: every product computes the kernel anew and keeps none of it.
+
+    Attributes
+    ----------
+    X : Tensor of shape (n, d)
+    dual : Tensor of shape (n, n_outputs)
+    relative_residual : float
+        ‖y − A α‖ / ‖y‖ of the worst output.
+    iterations : int
+    converged : bool
+    """
+
+    X: Tensor
+    dual: Tensor
+    relative_residual: float
+    iterations: int
+    converged: bool
+
+    @classmethod
+    def solve(
+        cls,
+        network: MLP,
+        X: Tensor,
+        labels: Tensor,
+        regularization: float,
+        *,
+        generator: np.random.Generator,
+        tolerance: float,
+        max_iterations: int,
+        report: Callable[[], None] = lambda: None,
+    ) -> FullFit:
+        """Solve (K + λ n I) α = y with a Nyström preconditioner of some random rows."""
+        kernel, ridge = PopulationKernel(network), regularization * len(X)
+        points = kernel.profile(X)
+        chosen = generator.permutation(len(X))[: landmarks_for(len(X), X.device)]
+        some = points[torch.from_numpy(np.sort(chosen)).to(X.device)]
+        precondition = NystromPreconditioner.build(kernel.ntk_gram(some), kernel.ntk_cross(points, some), ridge)
+        found: IterativeSolution = conjugate_gradients(
+            lambda v: kernel.ntk_gram_product(points, v).add_(v, alpha=ridge),
+            labels,
+            precondition,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            report=report,
+        )
+        return cls(X, found.solution, found.relative_residual, found.iterations, found.converged)
+
+    def predict(self, network: MLP, X: Tensor) -> Tensor:
+        """Shape (n_points, n_outputs)."""
+        kernel = PopulationKernel(network)
+        return kernel.ntk_product(kernel.profile(X), kernel.profile(self.X), self.dual)
+
+
+def block_rows(n_rows: int, device: torch.device) -> int:
+    """Rows of a block by memory and time, the same for any number of workers and however busy the machine is.
+
+    The largest power of two between 1024 and 8192 whose factorisations take a minute together at nominal rates, and whose
+    matrix is at most a sixteenth of all memory; but at least eight blocks, since fewer have a wide t quantile.
+
+    Examples
+    --------
+    >>> [block_rows(n, torch.device("cpu")) for n in (4_000, 100_000, 1_000_000)]
+    [500, 4096, 2048]
+    """
+    operations = _SECONDS * (_GPU_FLOPS if device.type == "cuda" else _CPU_FLOPS)
+    rows = _LARGEST_BLOCK
+    while rows > _SMALLEST_BLOCK and (n_rows * rows**2 / 3 > operations or 8 * rows**2 > total_bytes(device) / 16):
+        rows //= 2
+    return max(1, min(rows, n_rows // _FEWEST_BLOCKS))
+
+
+def landmarks_for(n_rows: int, device: torch.device) -> int:
+    """Rows of the preconditioner: as many as an eighth of the free memory holds, at most 2048."""
+    affordable = available_bytes(device) // 8 // (8 * n_rows)
+    return min(n_rows, max(_FEWEST_LANDMARKS, min(_MOST_LANDMARKS, affordable)))

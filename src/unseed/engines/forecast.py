@@ -28,29 +28,28 @@ def shares_one_gram(plan: Plan) -> bool:
     return sum(rows**2 for rows in _distinct_rows(plan)) > _n_rows(plan) ** 2
 
 
-def bytes_needed(plan: Plan, n_jobs: int | None = None, copies: int = 1) -> int:
-    """Peak of the n-by-n matrices alive at once: kernel matrices, the factors kept, and those being made.
+def bytes_needed(plan: Plan, n_jobs: int | None = None, copies: int = 0) -> int:
+    """Peak of the n-by-n matrices alive at once: the shared Gram matrix, the factors kept, and those being made.
 
-    ``copies`` is the number of matrices a solver needs beside its kernel matrix and its factor: one for a triangular
-    solve (LAPACK wants its own ordering), four for an eigendecomposition. Measured peaks lie within a third of it.
+    A factor takes the place of its kernel matrix; ``copies`` is the number of matrices that a solver needs beside it: none for
+    a Cholesky factor on a CPU and one on a GPU, four for an eigendecomposition. Measured peaks lie within a third of it.
     """
     n_rows, distinct = _n_rows(plan), _distinct_rows(plan)
     at_once = min(int(effective_n_jobs(n_jobs)), len(distinct))
     kept = sum(distinct[r] ** 2 for r in plan.reference)
     if not shares_one_gram(plan):
-        return _BYTES * (kept + at_once * (1 + copies) * max(distinct) ** 2)
+        return _BYTES * (kept + (at_once * (1 + copies) - 1) * max(distinct) ** 2)
     others = [rows for r, rows in enumerate(distinct) if r not in plan.reference]
-    # The shared Gram matrix; beside it the rows cut out of it for a replicate and its solve, then that of all rows.
-    cut = max(max(rows * n_rows + rows**2, (2 + copies) * rows**2) for rows in others)
-    return _BYTES * (n_rows**2 + max(at_once * cut, kept + copies * n_rows**2))
+    cut = (1 + copies) * max(rows**2 for rows in others)  # out of the matrix that becomes the factor of all rows
+    return _BYTES * (n_rows**2 + max(at_once * cut, kept - n_rows**2 + copies * n_rows**2))
 
 
 def _batching_bytes(n_rows: int, n_batches: int) -> int:
     rows = -(-n_rows // n_batches)
-    return _BYTES * (n_batches + 5) * rows**2
+    return _BYTES * (n_batches + 1) * rows**2
 
 
-def check_memory(plan: Plan, device: torch.device, n_jobs: int | None = None, copies: int = 1) -> None:
+def check_memory(plan: Plan, device: torch.device, n_jobs: int | None = None, copies: int = 0) -> None:
     """Refuse a plan that cannot fit, and name the batching that would."""
     needed, available = bytes_needed(plan, n_jobs, copies), available_bytes(device)
     if needed <= available:

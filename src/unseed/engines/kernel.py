@@ -6,19 +6,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
-from joblib import Parallel, delayed
 from torch import Tensor
 
 from unseed.engines.base import LeftOut, Task, check_training, influence_values, pooled_noise
-from unseed.engines.forecast import check_memory, shares_one_gram
+from unseed.engines.forecast import check_memory
+from unseed.engines.systems import Factor, Solver, solve_systems, systems_of
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP
 from unseed.resampling import Plan
-from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge
-
-Factor = WeightedRidge | StoppedRidge
-_ROWS_AT_A_TIME = 1024
+from unseed.solvers import Converged, Training, WeightedRidge
 
 
 @dataclass(frozen=True)
@@ -30,18 +27,27 @@ class KernelEngine:
     training : Converged, GradientFlow or GradientDescent
         How long the network is trained. Converged costs one Cholesky factorisation per replicate, the others one
         eigendecomposition, or one product with the kernel per step where there are few steps.
+    precision : {"double", "mixed"}
+        ``"mixed"`` solves replicates of which only the predictions are wanted (bootstrap resamples, halves, the batches of
+        sectioning) with a float32 factor and float64 iterations, at about half the time; where their residual does not
+        fall to 1e-11, a float64 factor is made after all.
 
     Examples
     --------
     >>> from unseed import GradientFlow
     >>> KernelEngine(training=GradientFlow(time=100.0))
-    KernelEngine(training=GradientFlow(time=100.0, rate=1.0))
+    KernelEngine(training=GradientFlow(time=100.0, rate=1.0), precision='double')
     """
 
     training: Training = field(default_factory=Converged)
+    precision: str = "double"
 
     def __post_init__(self) -> None:
         check_training("KernelEngine", self.training)
+        if self.precision not in ("double", "mixed"):
+            raise InvalidInputError(f"KernelEngine(precision={self.precision!r}): use 'double' or 'mixed'")
+        if self.precision == "mixed" and not self.converges:
+            raise InvalidInputError("KernelEngine(precision='mixed') is for training=Converged(); use precision='double'")
 
     @property
     def converges(self) -> bool:
@@ -52,45 +58,22 @@ class KernelEngine:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
         if not isinstance(task.network, MLP):
             raise InvalidInputError("engine='kernel' knows the kernels of MLP(...) only; use engine='network' for a module")
-        check_memory(plan, task.X.device, n_jobs, copies=1 if isinstance(self.training, Converged) else 4)
+        on_gpu = task.X.device.type == "cuda"
+        check_memory(plan, task.X.device, n_jobs, copies=int(on_gpu) if self.converges else 4)
+        systems = systems_of(plan, task.labels)
+        solver = Solver(self.training, task.regularization, is_mixed=self.precision == "mixed")
+        solved = solve_systems(task.network, task.X, systems, solver, plan, n_jobs)
+        dual = task.labels.new_zeros(len(systems), *task.labels.shape)
+        for replicate, system, (weights, _) in zip(dual, systems, solved, strict=True):
+            replicate[system.rows] = weights
         kernel = PopulationKernel(task.network)
-        points = kernel.profile(task.X)
-        shared = kernel.ntk_gram(points) if shares_one_gram(plan) else None
-        replicates = [
-            (torch.from_numpy(rows).to(task.X.device), torch.from_numpy(counts).to(task.X))
-            for rows, counts in plan.replicates()
-        ]
-
-        def solve(replicate: int) -> tuple[Tensor, Factor | None]:
-            rows, counts = replicates[replicate]
-            is_everything = len(rows) == len(points)
-            if shared is None:
-                matrix = kernel.ntk_gram(points[rows])
-            elif is_everything and replicate in plan.reference:
-                matrix = shared  # solved last, so its diagonal may be overwritten
-            else:
-                matrix = shared[rows][:, rows]
-            factor = self._factorise(matrix, counts, task.regularization)
-            dual = task.labels.new_zeros(task.labels.shape)
-            dual[rows] = factor.solve(task.labels[rows].flatten(1)).reshape(len(rows), *task.labels.shape[1:])
-            return dual, factor if replicate in plan.reference else None
-
-        others = [r for r in range(len(replicates)) if r not in plan.reference]
-        solutions = dict(zip(others, Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(r) for r in others), strict=True))
-        references = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(r) for r in plan.reference)
-        solutions |= dict(zip(plan.reference, references, strict=True))
         return KernelReplicates(
             kernel=kernel,
-            points=points,
+            points=kernel.profile(task.X),
             contrast=task.contrast,
-            dual=torch.stack([solutions[r][0] for r in range(len(replicates))]),
-            references=[(replicates[r][0], factor) for r in plan.reference if (factor := solutions[r][1]) is not None],
+            dual=dual,
+            references=[(systems[r].rows, factor) for r in plan.reference if (factor := solved[r][1]) is not None],
         )
-
-    def _factorise(self, matrix: Tensor, counts: Tensor, regularization: float) -> Factor:
-        if isinstance(self.training, Converged):
-            return WeightedRidge.factorise(matrix, counts, regularization)
-        return StoppedRidge(matrix, counts, regularization, self.training, float(counts.sum()))
 
 
 @dataclass(frozen=True)
@@ -104,10 +87,12 @@ class KernelReplicates:
     references: list[tuple[Tensor, Factor]]
 
     def predict(self, X: Tensor) -> Tensor:
-        """One cross-kernel and one product serve all replicates."""
-        cross = self.kernel.ntk_cross(self.kernel.profile(X), self.points)
+        """One pass over the cross-kernel, which is never held as a whole, serves all replicates."""
         n_replicates, n_rows, *columns = self.dual.shape
-        flat = cross @ self.dual.transpose(0, 1).reshape(n_rows, -1)
+        weights = self.dual.transpose(0, 1).reshape(n_rows, -1)
+        matter = weights.any(0)  # the auxiliary network of a start with mean zero has no weights at all
+        flat = weights.new_zeros(len(X), weights.shape[1])
+        flat[:, matter] = self.kernel.ntk_product(self.kernel.profile(X), self.points, weights[:, matter])
         return flat.reshape(len(X), n_replicates, *columns).transpose(0, 1)
 
     def influence(self, X: Tensor) -> Tensor:
@@ -200,8 +185,4 @@ class KernelReplicates:
 
     def _prior_times(self, points: Profile, weights: Tensor) -> Tensor:
         """Σ(X, X) c without holding Σ(X, X)."""
-        blocks = [
-            self.kernel.nngp_cross(points[slice(start, start + _ROWS_AT_A_TIME)], points) @ weights
-            for start in range(0, len(points), _ROWS_AT_A_TIME)
-        ]
-        return torch.cat(blocks)
+        return self.kernel.nngp_product(points, points, weights)

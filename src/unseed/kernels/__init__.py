@@ -17,7 +17,7 @@ from torch import Tensor
 
 from unseed.errors import InvalidInputError
 from unseed.kernels.gram import PopulationKernel
-from unseed.kernels.recursion import Profile
+from unseed.kernels.recursion import Kind, Profile
 from unseed.networks import MLP
 
 __all__ = ["PopulationKernel", "Profile", "nngp", "ntk"]
@@ -53,7 +53,7 @@ def nngp(X: npt.ArrayLike, Z: npt.ArrayLike | None = None, *, network: MLP) -> n
     return _matrix(X, Z, network, "nngp")
 
 
-def _matrix(X: npt.ArrayLike, Z: npt.ArrayLike | None, network: MLP, kind: str) -> npt.NDArray[np.float64]:
+def _matrix(X: npt.ArrayLike, Z: npt.ArrayLike | None, network: MLP, kind: Kind) -> npt.NDArray[np.float64]:
     kernel = PopulationKernel(network)
     left = _as_rows("X", X)
     if Z is None or Z is X:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from unseed.kernels.geometry import Angles
+from unseed.kernels.geometry import Angles, arctangent, outer
 
 
 class Points(NamedTuple):
@@ -20,17 +20,20 @@ class Points(NamedTuple):
     slope: Tensor  # (n,) c_σ E[σ'(u)²]
     features: Tensor  # (n, ...)
 
-    def at(self, rows: slice | Tensor) -> Points:
+    def at(self, rows: int | slice | Tensor) -> Points:
         """The same for some of the points."""
         return Points(*(values[rows] for values in self))
 
 
 class Moments(NamedTuple):
-    """Moments of a pair of pre-activations; ``gap`` is 1 - (value / its largest possible modulus)."""
+    """Moments of a pair of pre-activations.
+
+    ``gap`` is 1 - (value / its largest possible modulus): what a layer above needs, and None where there is none.
+    """
 
     value: Tensor
     derivative: Tensor
-    gap: Tensor
+    gap: Tensor | None
 
 
 class Dual(Protocol):
@@ -44,14 +47,18 @@ class Dual(Protocol):
         """Whatever the pairs need of each point alone, computed once per point. Shape (n, ...)."""
         ...
 
-    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
-        """Moments of every pair. Shape (n, m) each."""
+    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
+        """Moments of every pair, of new tensors or of those of ``angles``, which are the dual's to overwrite.
+
+        Shape (..., n, m) each; the last hidden layer needs no gap.
+        """
         ...
 
 
 def relative_gap(value: Tensor, left_power: Tensor, right_power: Tensor) -> Tensor:
     """Return 1 - value / √(power · power'), taking silent points (power 0) as orthogonal to all others."""
-    norm = left_power.sqrt()[:, None] * right_power.sqrt()[None, :]
+    p, q = outer(left_power.sqrt(), right_power.sqrt())
+    norm = p * q
     return 1 - torch.where(norm > 0, value / norm, 0.0)
 
 
@@ -67,16 +74,23 @@ class ReluDual:
         """Nothing beyond the variance."""
         return variance[:, None]
 
-    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
         """κ₁(θ) = (sin θ + (π − θ) cos θ)/π and κ₀(θ) = (π − θ)/π."""
-        scale = left.variance.sqrt()[:, None] * right.variance.sqrt()[None, :]
-        angle = torch.atan2(angles.sine, angles.cosine)
-        derivative = 1 - angle / math.pi
-        # π(1 − κ₁) = π(1 − cos θ) − (sin θ − θ cos θ), with 1 − cos θ = 2 sin²(θ/2)
-        gap = 2 * torch.sin(angle / 2).square() - (angles.sine - angle * angles.cosine) / math.pi
+        root, other_root = outer(left.variance.sqrt(), right.variance.sqrt())
+        if is_last:
+            mirrored = angles.cosine.neg_()
+            derivative = arctangent(angles.sine, mirrored).mul_(1 / math.pi)  # π − θ with all its digits
+            value, gap = angles.sine.mul_(1 / math.pi).sub_(mirrored.mul_(derivative)), None
+        else:
+            angle = arctangent(angles.sine, angles.cosine)
+            derivative = 1 - angle / math.pi
+            # π(1 − κ₁) = π(1 − cos θ) − (sin θ − θ cos θ), with 1 − cos θ = 2 sin²(θ/2)
+            bend = angles.sine.sub_(angles.cosine.mul_(angle)).mul_(1 / math.pi)
+            gap = angle.div_(2).sin_().square_().mul_(2.0).sub_(bend)
+            value = 1 - gap
         if bool((left.variance == 0).any()) or bool((right.variance == 0).any()):
-            derivative = torch.where(scale > 0, derivative, 0.0)  # σ'(0) = 0, as in torch
-        return Moments(scale * (1 - gap), derivative, gap)
+            derivative = torch.where(root * other_root > 0, derivative, 0.0)  # σ'(0) = 0, as in torch
+        return Moments(value.mul_(root).mul_(other_root), derivative, gap)
 
 
 @dataclass(frozen=True)
@@ -94,15 +108,18 @@ class ErfDual:
         """Nothing beyond the variance."""
         return variance[:, None]
 
-    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
         """Arcsin of the covariance; the determinant is written with sin θ, so nothing cancels at large variances."""
-        q, r = left.variance[:, None], right.variance[None, :]
-        covariance = q.sqrt() * r.sqrt() * angles.cosine
-        determinant = 1 + 2 * q + 2 * r + 4 * (q.sqrt() * r.sqrt() * angles.sine).square()
+        q, r = outer(left.variance, right.variance)
+        root, other_root = q.sqrt(), r.sqrt()
+        determinant = angles.sine.mul_(root).mul_(other_root).square_().mul_(4.0).add_(1 + 2 * q).add_(2 * r)
+        inverse = determinant.rsqrt()
+        spread = determinant.mul_(inverse)
         # asin(2c / √((1+2q)(1+2r))) = atan2(2c, √determinant)
-        value = self.normalisation * 2 / math.pi * torch.atan2(2 * covariance, determinant.sqrt())
-        derivative = self.normalisation * 4 / math.pi * determinant.rsqrt()
-        return Moments(value, derivative, relative_gap(value, left.power, right.power))
+        double = angles.cosine.mul_(2 * root).mul_(other_root)
+        value = arctangent(double, spread).mul_(self.normalisation * 2 / math.pi)
+        derivative = inverse.mul_(self.normalisation * 4 / math.pi)
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power))
 
 
 @dataclass(frozen=True)
@@ -120,9 +137,9 @@ class SinDual:
         """Nothing beyond the variance."""
         return variance[:, None]
 
-    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
         """E[sin sin] and E[cos cos] = (e^(−|u−v|²/2) ∓ e^(−|u+v|²/2))/2, the squared distances without cancellation."""
-        root, other_root = left.variance.sqrt()[:, None], right.variance.sqrt()[None, :]
+        root, other_root = outer(left.variance.sqrt(), right.variance.sqrt())
         product, spread = root * other_root, (root - other_root).square()
         other_gap = 1 + angles.cosine.abs()
         gap = angles.sine.square() / other_gap  # 1 − |cos θ|, with all its digits
@@ -130,4 +147,4 @@ class SinDual:
         # e^−a − e^−b = −e^−a expm1(a − b), with b − a = 2 √(qr) |cos θ|: no digits lost where both are close.
         value = -self.normalisation / 2 * angles.cosine.sign() * larger * torch.expm1(-2 * product * angles.cosine.abs())
         derivative = self.normalisation / 2 * (larger + smaller)
-        return Moments(value, derivative, relative_gap(value, left.power, right.power))
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power))

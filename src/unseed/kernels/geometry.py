@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,28 +20,62 @@ _GATHER = 1 << 20  # numbers held at a time while close pairs are refined
 
 @dataclass(frozen=True)
 class Angles:
-    """Cosine and (non-negative) sine of the angle between the pre-activations of every pair. Shape (n, m) each."""
+    """Cosine and (non-negative) sine of the angle between the pre-activations of every pair. Shape (..., n, m) each."""
 
     cosine: Tensor
     sine: Tensor
 
 
+def outer(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """One value per point of each side, shaped to meet in every pair: (..., n, 1) and (..., 1, m)."""
+    return left[..., :, None], right[..., None, :]
+
+
 def first_layer_angles(left: Tensor, right: Tensor) -> Angles:
     """Angles between unit vectors (or zero vectors, which count as orthogonal to everything)."""
-    cosine = (left @ right.T).clamp_(-1.0, 1.0)
-    sine = ((1 - cosine) * (1 + cosine)).sqrt_()
+    cosine = (left @ right.mT).clamp_(-1.0, 1.0)
+    sine = root_of((cosine * cosine).neg_().add_(1.0))
     if sine.numel() and bool(sine.min() < _CLOSE_SINE):
         _refine_close_pairs(sine, cosine, left, right)
     return Angles(cosine, sine)
 
 
+def root_of(square: Tensor) -> Tensor:
+    """√, overwriting its argument."""
+    if square.device.type == "cpu":  # NumPy's is a third faster than torch's on one core
+        np.sqrt(square.numpy(), out=square.numpy())
+        return square
+    return square.sqrt_()
+
+
+def arctangent(sine: Tensor, cosine: Tensor) -> Tensor:
+    """Angle in [0, π], with all its digits wherever both of its arguments have theirs."""
+    if _NUMPY_IS_VECTORISED and sine.device.type == "cpu":
+        return torch.from_numpy(np.arctan2(sine.numpy(), cosine.numpy()))
+    return torch.atan2(sine, cosine)
+
+
+def _numpy_is_vectorised() -> bool:
+    """Whether NumPy has a vector instruction set for arctan2 here: twice as fast as torch then, five times slower if not."""
+    try:
+        from numpy.lib.introspect import opt_func_info
+    except ImportError:  # NumPy 1
+        return False
+    found = opt_func_info(func_name="^arctan2$", signature="float64").get("arctan2", {})
+    return any(not str(kind["current"]).startswith("baseline") for kind in found.values())
+
+
+_NUMPY_IS_VECTORISED = _numpy_is_vectorised()
+
+
 def _refine_close_pairs(sine: Tensor, cosine: Tensor, left: Tensor, right: Tensor) -> None:
     pairs = (sine < _CLOSE_SINE).nonzero()
-    for chunk in torch.split(pairs, max(1, _GATHER // max(1, left.shape[1]))):
-        i, j = chunk.unbind(1)
-        side = cosine[i, j].sign()[:, None]  # near-antiparallel pairs: the angle to the mirrored vector
-        gap = (left[i] - side * right[j]).square().sum(1) / 2  # 1 - |cos θ|
-        sine[i, j] = (gap * (2 - gap)).sqrt()
+    for chunk in torch.split(pairs, max(1, _GATHER // max(1, left.shape[-1]))):
+        *stack, i, j = chunk.unbind(1)
+        at = (*stack, i, j)
+        side = cosine[at].sign()[:, None]  # near-antiparallel pairs: the angle to the mirrored vector
+        gap = (left[(*stack, i)] - side * right[(*stack, j)]).square().sum(1) / 2  # 1 - |cos θ|
+        sine[at] = (gap * (2 - gap)).sqrt()
 
 
 def next_layer_angles(
@@ -50,19 +85,19 @@ def next_layer_angles(
 
     Parameters
     ----------
-    gap : Tensor of shape (n, m)
+    gap : Tensor of shape (..., n, m)
         1 - (normalised inner product of the activations at each pair).
-    left_power, right_power : Tensor of shape (n,), (m,)
+    left_power, right_power : Tensor of shape (..., n), (..., m)
         Mean square of the activations at each point.
     weight_variance, bias_variance : float
         What weights and biases of the layer contribute: variance = weight_variance · power + bias_variance.
     """
     if bias_variance > 0:
         # √(Q Q') − (w² p p' + b²) = w² b² (p − p')² / (√(Q Q') + w² p p' + b²): a sum of non-negative terms.
-        p, q = left_power.sqrt()[:, None], right_power.sqrt()[None, :]
+        p, q = outer(left_power.sqrt(), right_power.sqrt())
         product = weight_variance * p * q
         norm = (weight_variance * p**2 + bias_variance).sqrt() * (weight_variance * q**2 + bias_variance).sqrt()
-        from_biases = weight_variance * bias_variance * (p - q) ** 2 / (norm + product + bias_variance)
-        gap = (product * gap + from_biases) / norm
+        from_biases = (p - q).square_().mul_(weight_variance * bias_variance).div_(norm + product + bias_variance)
+        gap = product.mul_(gap).add_(from_biases).div_(norm)
     gap = gap.clamp(0.0, 2.0)
-    return Angles(1 - gap, (gap * (2 - gap)).sqrt())
+    return Angles(1 - gap, root_of(gap * (2 - gap)))

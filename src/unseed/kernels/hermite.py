@@ -81,8 +81,15 @@ class HermiteDual:
             n_terms *= 2
         return self._coefficients(variance, n_terms)
 
-    def moments(self, left: Points, right: Points, angles: Angles) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
         """Both power series in cos θ, by Horner's rule."""
+        if angles.cosine.ndim > 2:  # a stack: each set has its own number of terms
+            sets = (
+                self.moments(left.at(i), right.at(i), Angles(angles.cosine[i], angles.sine[i]), is_last=is_last)
+                for i in range(len(angles.cosine))
+            )
+            values, derivatives, gaps = zip(*sets, strict=True)
+            return Moments(torch.stack(values), torch.stack(derivatives), None if is_last else torch.stack(gaps))
         n_terms = max(left.features.shape[-1], right.features.shape[-1])
         here, there = (
             side.features if side.features.shape[-1] == n_terms else self._coefficients(side.variance, n_terms)
@@ -92,7 +99,7 @@ class HermiteDual:
         value, derivative = (_mehler(here[:, i], there[:, i], angles.cosine, reach) for i in range(2))
         if n_terms == MAX_TERMS:
             self._warn_if_truncated(left, right, reach)
-        return Moments(value, derivative, relative_gap(value, left.power, right.power))
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power))
 
     @staticmethod
     def _resolved(coefficients: Tensor) -> bool:

@@ -11,20 +11,22 @@ for (u, v) ~ N(0, Σˡ). Σ of the output layer is the NNGP, Θ the NTK.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from unseed.errors import InvalidInputError
 from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual, SinDual
-from unseed.kernels.geometry import first_layer_angles, next_layer_angles
+from unseed.kernels.geometry import first_layer_angles, next_layer_angles, outer
 from unseed.kernels.hermite import HermiteDual
 from unseed.networks import MLP, resolve_activation
 
+Kind = Literal["ntk", "nngp"]
+
 
 class KernelValues(NamedTuple):
-    """NNGP and NTK of the same pairs."""
+    """NNGP and NTK of points with themselves."""
 
     nngp: Tensor
     ntk: Tensor
@@ -54,6 +56,15 @@ class Profile:
     def __getitem__(self, rows: slice | Tensor) -> Profile:
         layers = tuple(layer.at(rows) for layer in self.layers)
         return Profile(self.directions[rows], layers, KernelValues(*(values[rows] for values in self.diagonal)))
+
+    def reshaped(self, n_sets: int) -> Profile:
+        """The same points as a stack of sets of one size."""
+
+        def stacked(values: Tensor) -> Tensor:
+            return values.reshape(n_sets, -1, *values.shape[1:])
+
+        layers = tuple(Points(*map(stacked, layer)) for layer in self.layers)
+        return Profile(stacked(self.directions), layers, KernelValues(*map(stacked, self.diagonal)))
 
 
 def dual_of(network: MLP) -> Dual:
@@ -88,24 +99,28 @@ def profile(network: MLP, X: Tensor) -> Profile:
     return Profile(directions, tuple(layers), KernelValues(variance, ntk))
 
 
-def pairs(network: MLP, left: Profile, right: Profile, *, same_points: bool = False) -> KernelValues:
-    """NNGP and NTK of every pair. Shape (n, m) each; with ``same_points`` the diagonal comes from the profile."""
+def pairs(network: MLP, left: Profile, right: Profile, kind: Kind, *, same_points: bool = False) -> Tensor:
+    """One of the kernels at every pair. Shape (..., n, m); with ``same_points`` the diagonal comes from the profile."""
     dual, w2, b2 = dual_of(network), network.weight_std**2, network.bias_scale**2
     start_b2 = network.initial_bias_variance
     angles = first_layer_angles(left.directions, right.directions)
     if same_points:  # known already, and the one place where a series would need all its terms
-        angles.cosine.fill_diagonal_(0.0)
-        angles.sine.fill_diagonal_(1.0)
-    root, other_root = left.layers[0].variance.sqrt()[:, None], right.layers[0].variance.sqrt()[None, :]
-    ntk = root * other_root * angles.cosine + (b2 - start_b2)
-    nngp = ntk
-    for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True)):
-        moments = dual.moments(here, there, angles)
-        nngp = w2 * moments.value + start_b2
-        ntk = w2 * (moments.value + moments.derivative * ntk) + b2
-        if layer + 1 < network.depth:
+        angles.cosine.diagonal(dim1=-2, dim2=-1).fill_(0.0)
+        angles.sine.diagonal(dim1=-2, dim2=-1).fill_(1.0)
+    root, other_root = outer(left.layers[0].variance.sqrt(), right.layers[0].variance.sqrt())
+    values = (angles.cosine * root).mul_(other_root)
+    if b2 != start_b2:
+        values.add_(b2 - start_b2)
+    for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True), start=1):
+        moments = dual.moments(here, there, angles, is_last=layer == network.depth)
+        # Θ ← w² (value + derivative · Θ) + b², into the memory of the derivative
+        values = moments.derivative.mul_(values).add_(moments.value) if kind == "ntk" else moments.value
+        if w2 != 1:
+            values.mul_(w2)
+        if bias := b2 if kind == "ntk" else start_b2:
+            values.add_(bias)
+        if moments.gap is not None:
             angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2)
     if same_points:
-        for values, diagonal in zip((nngp, ntk), left.diagonal, strict=True):
-            values.diagonal().copy_(diagonal)
-    return KernelValues(nngp, ntk)
+        values.diagonal(dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
+    return values

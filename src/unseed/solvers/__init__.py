@@ -1,10 +1,13 @@
 """Linear solves behind the closed forms, and trainers of real networks."""
 
+from unseed.solvers.conjugate_gradients import IterativeSolution, conjugate_gradients
 from unseed.solvers.descent import descend
 from unseed.solvers.gauss_newton import GaussNewton
 from unseed.solvers.iterated import StoppedRidge
+from unseed.solvers.mixed import solve_mixed
+from unseed.solvers.nystrom import NystromPreconditioner
 from unseed.solvers.objective import Fit, Objective
-from unseed.solvers.ridge import WeightedRidge
+from unseed.solvers.ridge import WeightedRidge, random_signs
 from unseed.solvers.sgd import SGD
 from unseed.solvers.spectral import SpectralFilter
 from unseed.solvers.training import Converged, GradientDescent, GradientFlow, Training
@@ -16,10 +19,15 @@ __all__ = [
     "GaussNewton",
     "GradientDescent",
     "GradientFlow",
+    "IterativeSolution",
+    "NystromPreconditioner",
     "Objective",
     "SpectralFilter",
     "StoppedRidge",
     "Training",
     "WeightedRidge",
+    "conjugate_gradients",
     "descend",
+    "random_signs",
+    "solve_mixed",
 ]

@@ -10,13 +10,18 @@ import torch
 from torch import Tensor
 
 from unseed.errors import ConditioningWarning, SingularKernelError
+from unseed.solvers.cholesky import lower_cholesky, restore, solve_with_factor
 
 OVERFLOW = "the kernel matrix overflows float64: the inputs are too large; use standardize=True or scale the features"
 
 WORST_CONDITION = 1e12
 """Above it a solve has fewer than four correct digits, and a warning says so."""
 
+EXACT_TRACE_ROWS = 2048
+"""Up to here the trace behind a noise variance is exact; beyond, random columns estimate it, mostly to 1 %."""
+
 _NUMBERS_AT_A_TIME = 1 << 22
+_TRACE_PROBES = 64
 _AMPLITUDE_ROWS = 500
 
 JITTERS = (1e-12, 1e-11, 1e-10)
@@ -30,14 +35,14 @@ class WeightedRidge:
     A count of c is exactly a row that is there c times; rows with count 0 must have been left out.
     """
 
-    factor: Tensor  # (n, n) lower triangle
+    factor: Tensor  # (n, n); the lower triangle, what is above it is not part of it
     ridge: Tensor  # (n,) what was added to the diagonal of K
 
     @classmethod
     def factorise(
         cls, kernel: Tensor, counts: Tensor, regularization: float, n_observations: float | None = None
     ) -> WeightedRidge:
-        """Factorise; the diagonal of ``kernel`` is overwritten.
+        """Factorise, in the memory of ``kernel`` on a CPU.
 
         Parameters
         ----------
@@ -59,15 +64,28 @@ class WeightedRidge:
         scale = float(bare.mean())
         for jitter in (0.0, *JITTERS):
             diagonal.copy_(bare + ridge + jitter * scale)
-            factor, info = torch.linalg.cholesky_ex(kernel)
-            if int(info) == 0 and bool(torch.isfinite(factor.diagonal()).all()):
+            factor = lower_cholesky(kernel)
+            if factor is not None:
                 if jitter:
                     _warn_of_jitter(jitter * scale, regularization)
                 solved = cls(factor, ridge + jitter * scale)
                 if not jitter and solved.condition > WORST_CONDITION:
                     _warn_of_condition(solved.condition, regularization)
                 return solved
+            restore(kernel)
         raise SingularKernelError(_explain(kernel, regularization, scale))
+
+    @classmethod
+    def factorise_stack(cls, kernels: list[Tensor], counts: list[Tensor], regularization: float) -> list[WeightedRidge]:
+        """The same for systems of one size, in one call; where one of them fails, each alone."""
+        stack, together = torch.stack(kernels), torch.stack(counts)
+        ridge = regularization * together.sum(1, keepdim=True) / together
+        stack.diagonal(dim1=1, dim2=2).add_(ridge)
+        factors, info = torch.linalg.cholesky_ex(stack)
+        found = [cls(factor, own) for factor, own in zip(factors, ridge, strict=True)]
+        if bool((info != 0).any()) or any(not factor.condition <= WORST_CONDITION for factor in found):
+            return [cls.factorise(kernel, count, regularization) for kernel, count in zip(kernels, counts, strict=True)]
+        return found
 
     @property
     def condition(self) -> float:
@@ -77,7 +95,7 @@ class WeightedRidge:
 
     def solve(self, columns: Tensor) -> Tensor:
         """A⁻¹ times each column. Shape (n, c)."""
-        return torch.cholesky_solve(columns, self.factor)
+        return solve_with_factor(self.factor, columns)
 
     def residual(self, labels: Tensor) -> Tensor:
         """Labels minus fit, from K A⁻¹ = I − ridge A⁻¹: no second product with the kernel. Shape (n, c)."""
@@ -110,16 +128,34 @@ class WeightedRidge:
         left_out = (self.solve(labels)[rows].square() / self.inverse_diagonal(rows)[:, None]).mean(0)
         return torch.where(left_out < likeliest / 2, left_out, likeliest)
 
-    def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
+    def noise_moments(self, labels: Tensor, probes: int | None = None) -> tuple[Tensor, float]:
         """Sum of squares and trace whose ratio estimates the noise variance, for counts of one.
 
         With H the smoother, ‖(I − H) y‖² has expectation σ² tr (I − H)ᵀ(I − H) plus a squared bias. Here I − H is a
         multiple λn of A⁻¹; without the λ both sides stay finite however small it is, and the n keeps batches of
         different sizes comparable.
+
+        Parameters
+        ----------
+        labels : Tensor of shape (n, c)
+        probes : int or None
+            Random columns for the trace, tr A⁻² = E‖A⁻¹ z‖²; the exact one costs twice the factorisation. None is exact up to
+            `EXACT_TRACE_ROWS` rows and 64 beyond.
         """
-        inverse = torch.cholesky_inverse(self.factor)
         n = len(labels)
-        return (n * (inverse @ labels)).square().sum(0), float(n**2 * inverse.square().sum())
+        if probes is None:
+            probes = 0 if n <= EXACT_TRACE_ROWS else _TRACE_PROBES
+        if not probes:
+            inverse = torch.cholesky_inverse(self.factor)
+            return (n * (inverse @ labels)).square().sum(0), float(n**2 * inverse.square().sum())
+        signs = random_signs(n, probes, labels)
+        return (n * self.solve(labels)).square().sum(0), float(n**2 * self.solve(signs).square().sum() / probes)
+
+
+def random_signs(n: int, columns: int, like: Tensor) -> Tensor:
+    """Columns of ±1, always the same. Shape (n, columns)."""
+    generator = torch.Generator().manual_seed(n)
+    return torch.randint(0, 2, (n, columns), generator=generator).mul_(2).sub_(1).to(like)
 
 
 def _warn_of_jitter(jitter: float, regularization: float) -> None:

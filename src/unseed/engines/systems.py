@@ -1,0 +1,180 @@
+"""The linear systems of a plan's replicates: which matrices are made, which are shared, who solves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from torch import Tensor
+
+from unseed.engines.forecast import shares_one_gram
+from unseed.kernels import PopulationKernel
+from unseed.machine import uninitialised
+from unseed.networks import MLP
+from unseed.resampling import Plan
+from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, solve_mixed
+
+Factor = WeightedRidge | StoppedRidge
+Solution = tuple[Tensor, Factor | None]
+
+STACKED_ROWS = 2048
+"""Up to here a GPU factorises systems of equal size together; a larger one keeps it busy alone."""
+
+_ROWS_AT_A_TIME = 256
+
+
+@dataclass(frozen=True)
+class System:
+    """One replicate: its distinct rows, how often each counts, their labels, and whether its factor is kept.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (n,)
+    counts : Tensor of shape (n,)
+    labels : Tensor of shape (n, n_groups, n_outputs)
+    keeps_factor : bool
+    """
+
+    rows: Tensor
+    counts: Tensor
+    labels: Tensor
+    keeps_factor: bool
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How a replicate's network is trained.
+
+    Attributes
+    ----------
+    training : Converged, GradientFlow or GradientDescent
+    regularization : float
+        λ_n.
+    is_mixed : bool
+        Whether a float32 factor may do where none is kept.
+    """
+
+    training: Training
+    regularization: float
+    is_mixed: bool = False
+
+    def __call__(self, matrix: Tensor, system: System) -> Solution:
+        """Dual weights in the shape of the labels, and the factor where it is kept; the matrix is overwritten."""
+        columns = system.labels.flatten(1)
+        if self.is_mixed and not system.keeps_factor:
+            bare = matrix.diagonal().clone()
+            matrix.diagonal().add_(self.regularization * system.counts.sum() / system.counts)
+            refined = solve_mixed(matrix, columns)
+            if refined is not None:
+                return refined.reshape(system.labels.shape), None
+            matrix.diagonal().copy_(bare)
+        factor = self._factorise(matrix, system.counts)
+        return factor.solve(columns).reshape(system.labels.shape), factor if system.keeps_factor else None
+
+    def together(self, matrices: list[Tensor], systems: Sequence[System]) -> list[Solution]:
+        """Several systems: on a GPU those of one size are factorised in one call."""
+        if len(systems) == 1:
+            return [self(matrices[0], systems[0])]
+        factors = WeightedRidge.factorise_stack(matrices, [system.counts for system in systems], self.regularization)
+        return [
+            (factor.solve(system.labels.flatten(1)).reshape(system.labels.shape), factor if system.keeps_factor else None)
+            for factor, system in zip(factors, systems, strict=True)
+        ]
+
+    def can_stack(self, system: System, device: torch.device) -> bool:
+        """Whether a system may be factorised together with others of its size."""
+        is_small = device.type == "cuda" and len(system.rows) <= STACKED_ROWS
+        return is_small and isinstance(self.training, Converged) and not self.is_mixed
+
+    def _factorise(self, matrix: Tensor, counts: Tensor) -> Factor:
+        if isinstance(self.training, Converged):
+            return WeightedRidge.factorise(matrix, counts, self.regularization)
+        return StoppedRidge(matrix, counts, self.regularization, self.training, float(counts.sum()))
+
+
+def systems_of(plan: Plan, labels: Tensor) -> list[System]:
+    """Every replicate of a plan; factors of its reference replicates are kept."""
+    found = []
+    for r, (rows, counts) in enumerate(plan.replicates()):
+        chosen = torch.from_numpy(rows).to(labels.device)
+        found.append(System(chosen, torch.from_numpy(counts).to(labels), labels[chosen], r in plan.reference))
+    return found
+
+
+def solve_systems(
+    network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, plan: Plan, n_jobs: int | None
+) -> list[Solution]:
+    """Solve every system on its rows of X: cut out of one Gram matrix where they overlap, each from its own elsewhere."""
+    if shares_one_gram(plan) and _shares_memory(n_jobs):
+        return _from_one_gram(network, X, systems, solver, n_jobs)
+    # A factor of all rows stays in this process; everything else may be solved anywhere, from its rows alone.
+    here = [s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)]
+    stacks = _stacks([s for s in range(len(systems)) if s not in here], systems, solver, X.device)
+    tasks = (delayed(_solve_alone)(network, *_parts(X, [systems[s] for s in stack]), solver) for stack in stacks)
+    found = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    solutions = {
+        s: solution for stack, part in zip(stacks, found, strict=True) for s, solution in zip(stack, part, strict=True)
+    }
+    for s in here:
+        solutions |= {s: _solve_alone(network, [X], [systems[s]], solver)[0]}
+    return [solutions[s] for s in range(len(systems))]
+
+
+def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, n_jobs: int | None) -> list[Solution]:
+    """The last system of all rows whose factor is kept takes the Gram matrix itself, after all others have had their part."""
+    kernel = PopulationKernel(network)
+    shared = kernel.ntk_gram(kernel.profile(X))
+    order = sorted(range(len(systems)), key=lambda s: systems[s].keeps_factor and len(systems[s].rows) == len(X))
+    stacks = _stacks(order[:-1], systems, solver, X.device)
+
+    def solve(stack: list[int]) -> list[Solution]:
+        return solver.together([_cut(shared, systems[s].rows) for s in stack], [systems[s] for s in stack])
+
+    found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(stack) for stack in stacks)
+    solutions = {
+        s: solution for stack, part in zip(stacks, found, strict=True) for s, solution in zip(stack, part, strict=True)
+    }
+    last = systems[order[-1]]
+    solutions[order[-1]] = solver(shared if len(last.rows) == len(X) else _cut(shared, last.rows), last)
+    return [solutions[s] for s in range(len(systems))]
+
+
+def _solve_alone(network: MLP, inputs: list[Tensor], systems: list[System], solver: Solver) -> list[Solution]:
+    """A task for any worker: it is sent the rows of its systems and nothing else."""
+    kernel = PopulationKernel(network)
+    return solver.together([kernel.ntk_gram(kernel.profile(X)) for X in inputs], systems)
+
+
+def _parts(X: Tensor, systems: list[System]) -> tuple[list[Tensor], list[System]]:
+    return [X[system.rows] for system in systems], systems
+
+
+def _cut(matrix: Tensor, rows: Tensor) -> Tensor:
+    """matrix[rows][:, rows] with no larger intermediate. Shape (len(rows), len(rows))."""
+    part = uninitialised(matrix, len(rows), len(rows))
+    for start in range(0, len(rows), _ROWS_AT_A_TIME):
+        chunk = slice(start, start + _ROWS_AT_A_TIME)
+        torch.index_select(matrix[rows[chunk]], 1, rows, out=part[chunk])
+    return part
+
+
+def _stacks(which: list[int], systems: Sequence[System], solver: Solver, device: torch.device) -> list[list[int]]:
+    """Systems that are solved together."""
+    stacks: dict[tuple[int, int], list[int]] = {}
+    for s in which:
+        alone = 0 if solver.can_stack(systems[s], device) else 1 + s
+        stacks.setdefault((len(systems[s].rows), alone), []).append(s)
+    return list(stacks.values())
+
+
+def _by_system(stacks: list[list[int]], found: list[list[Solution]]) -> dict[int, Solution]:
+    return {s: one for stack, part in zip(stacks, found, strict=True) for s, one in zip(stack, part, strict=True)}
+
+
+def _shares_memory(n_jobs: int | None) -> bool:
+    """Whether tasks run in this process, and can look at one matrix without its being sent to each."""
+    backend, _ = get_active_backend(prefer="threads")
+    return bool(getattr(backend, "supports_sharedmem", False)) or effective_n_jobs(n_jobs) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,15 +12,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unseed.engines import predict_stacked, solve_stacked
+from unseed.engines import cross_stacked, solve_stacked
 from unseed.errors import InvalidInputError
 from unseed.estimators.options import check_regularization
 from unseed.intervals import IntervalMethod, Replicates, resolve_interval
 from unseed.machine import available_bytes, resolve_device
 from unseed.networks import MLP
 from unseed.random import Streams
-from unseed.resampling import Plan
 from unseed.results import FloatArray, check_level, two_sided_quantile
+
+_MATRICES_OF_A_SET = 12  # n × n numbers, for a few replicates
 
 
 def predict_interval_many(
@@ -81,17 +83,20 @@ def predict_interval_many(
     if not isinstance(network, MLP) or cast(Any, regularization) == "auto":
         raise InvalidInputError("network and regularization must be given here: MLP(...) and a number")
     check_regularization(regularization)
-    plans = [method.plan(sets.X.shape[1], Streams(seed)) for seed in _seeds(random_state, len(sets.X))]
+    seeds = _seeds(random_state, len(sets.X))
     units = _Units.of(sets, active=standardize)
-    counts = torch.from_numpy(np.stack([plan.counts for plan in plans])).to(sets.X)
     inputs, labels, points = units.inputs(sets.X), units.labels(sets.y), units.inputs(sets.X_new)
     parts = []
-    for some in _groups(len(plans), counts.shape[1], inputs.shape[1], where):
-        dual = solve_stacked(network, inputs[some], labels[some], counts[some], regularization)
-        parts.append(predict_stacked(network, inputs[some], dual, points[some]))
-    predictions = units.in_units(torch.cat(parts)).permute(1, 2, 0).cpu().numpy()  # (n_replicates, n_points, n_sets)
+    with ThreadPoolExecutor(1) as beside:  # resamples are drawn while the device computes kernels
+        drawing = beside.submit(_counts, method, sets.X.shape[1], seeds)
+        for some in _groups(sets, where):
+            crosses = cross_stacked(network, points[some], inputs[some])
+            counts = drawing.result()[some].to(inputs)
+            parts.append(crosses @ solve_stacked(network, inputs[some], labels[some], counts, regularization).mT)
+    predictions = units.in_units(torch.cat(parts)).permute(2, 1, 0).cpu().numpy()  # (n_replicates, n_points, n_sets)
+    sizes = drawing.result()[0].sum(-1).to(torch.float64).numpy()
     # To an interval method the data sets are so many outputs.
-    estimate = method.estimate(cast(Replicates, _Predictions(predictions, plans[0])), predictions[0])
+    estimate = method.estimate(cast(Replicates, _Predictions(predictions, sizes)), predictions[0])
     reach = np.stack([two_sided_quantile(level, estimate.degrees_of_freedom) * estimate.standard_error for level in levels], -1)
     bounds = np.stack([estimate.centre[..., None] - reach, estimate.centre[..., None] + reach], axis=2)
     return estimate.centre.T.copy(), bounds.swapaxes(0, 1).copy()
@@ -132,6 +137,7 @@ class _Units:
         return (y - self.y_mean) / self.y_scale
 
     def in_units(self, predictions: Tensor) -> Tensor:
+        """Predictions of shape (n_sets, n_points, n_replicates)."""
         return predictions * self.y_scale[..., None] + self.y_mean[..., None]
 
 
@@ -140,11 +146,7 @@ class _Predictions:
     """All that a method which compares replicates asks of them."""
 
     values: FloatArray
-    plan: Plan
-
-    @property
-    def sizes(self) -> FloatArray:
-        return self.plan.sizes.astype(np.float64)
+    sizes: FloatArray
 
     def predict(self, X: FloatArray) -> FloatArray:
         return self.values
@@ -160,15 +162,22 @@ def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: t
                 "X_new": "(points, features) or (sets, points, features)",
             }
             raise InvalidInputError(f"{name} has shape {arrays[name].shape}; give {words[name]}")
-        if not np.isfinite(arrays[name]).all():
-            raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute those values")
     if arrays["X"].shape[:2] != arrays["y"].shape:
         raise InvalidInputError(f"X has shape {arrays['X'].shape} and y {arrays['y'].shape}; sets and rows must be the same")
     new = arrays["X_new"]
     if new.shape[-1] != arrays["X"].shape[2] or (new.ndim == 3 and len(new) != len(arrays["X"])):
         raise InvalidInputError(f"X_new has shape {new.shape} and X {arrays['X'].shape}; features and sets must be the same")
-    X_, y_, new_ = (torch.from_numpy(arrays[name]).to(device) for name in ("X", "y", "X_new"))
-    return _Sets(X_, y_, new_ if new_.ndim == 3 else new_.expand(len(X_), -1, -1))
+    tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute those values")
+    shared = tensors["X_new"] if new.ndim == 3 else tensors["X_new"].expand(len(tensors["X"]), -1, -1)
+    return _Sets(tensors["X"], tensors["y"], shared)
+
+
+def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> Tensor:
+    """How often each replicate of each data set counts each row. Shape (n_sets, n_replicates, n_rows)."""
+    return torch.from_numpy(np.stack([method.plan(n_rows, Streams(seed)).counts for seed in seeds]))
 
 
 def _seeds(random_state: int | Sequence[int], n_sets: int) -> list[int]:
@@ -179,8 +188,9 @@ def _seeds(random_state: int | Sequence[int], n_sets: int) -> list[int]:
     return [int(seed) for seed in random_state]
 
 
-def _groups(n_sets: int, n_replicates: int, n_rows: int, device: torch.device) -> list[slice]:
-    """As many data sets at a time as half of the free memory holds: matrices, their parts, and the factors."""
-    each = 8 * n_rows**2 * (2 + 2 * n_replicates)
+def _groups(sets: _Sets, device: torch.device) -> list[slice]:
+    """As many data sets at a time as half of the free memory holds: matrices, parts cut out of them, factors, crosses."""
+    n_sets, n_rows, _ = sets.X.shape
+    each = 8 * n_rows * (_MATRICES_OF_A_SET * n_rows + sets.X_new.shape[1])
     size = max(1, available_bytes(device) // 2 // each)
     return [slice(start, start + size) for start in range(0, n_sets, size)]

@@ -5,7 +5,7 @@ from unseed.engines.blocks import BlockFit, FullFit, block_rows
 from unseed.engines.kernel import KernelEngine, KernelReplicates
 from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
-from unseed.engines.stacks import predict_stacked, solve_stacked
+from unseed.engines.stacks import cross_stacked, solve_stacked
 from unseed.engines.starts import make_batch
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Task",
     "Trained",
     "block_rows",
+    "cross_stacked",
     "make_batch",
-    "predict_stacked",
     "solve_stacked",
 ]

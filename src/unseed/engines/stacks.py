@@ -77,10 +77,10 @@ def solve_stacked(network: MLP, X: Tensor, labels: Tensor, counts: Tensor, regul
     return dual
 
 
-def predict_stacked(network: MLP, X: Tensor, dual: Tensor, X_new: Tensor) -> Tensor:
-    """Predictions of every replicate at every data set's own points. Shape (n_sets, n_replicates, n_points)."""
+def cross_stacked(network: MLP, X_new: Tensor, X: Tensor) -> Tensor:
+    """Kernel between new points and training rows, set by set. Shape (n_sets, n_points, n_rows)."""
     kernel = PopulationKernel(network)
-    return kernel.ntk_products(kernel.stacked_profile(X_new), kernel.stacked_profile(X), dual.mT).mT
+    return kernel.ntk_crosses(kernel.stacked_profile(X_new), kernel.stacked_profile(X))
 
 
 def _solve(matrices: Tensor, systems: StackedSystems, labels: Tensor, regularization: float) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from unseed.kernels.geometry import Angles, arctangent, outer
+from unseed.kernels.scratch import Scratch
 
 
 class Points(NamedTuple):
@@ -47,19 +48,20 @@ class Dual(Protocol):
         """Whatever the pairs need of each point alone, computed once per point. Shape (n, ...)."""
         ...
 
-    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
-        """Moments of every pair, of new tensors or of those of ``angles``, which are the dual's to overwrite.
+    def moments(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
+        """Moments of every pair, in scratch memory or in that of ``angles``, which are the dual's to overwrite.
 
         Shape (..., n, m) each; the last hidden layer needs no gap.
         """
         ...
 
 
-def relative_gap(value: Tensor, left_power: Tensor, right_power: Tensor) -> Tensor:
+def relative_gap(value: Tensor, left_power: Tensor, right_power: Tensor, scratch: Scratch) -> Tensor:
     """Return 1 - value / √(power · power'), taking silent points (power 0) as orthogonal to all others."""
-    p, q = outer(left_power.sqrt(), right_power.sqrt())
-    norm = p * q
-    return 1 - torch.where(norm > 0, value / norm, 0.0)
+    here, there = (torch.where(power > 0, power.rsqrt(), 0.0) for power in (left_power, right_power))
+    inverse, other_inverse = outer(here, there)
+    gap = torch.mul(value, inverse, out=scratch.take(value, value.shape)).mul_(other_inverse)
+    return gap.neg_().add_(1.0)
 
 
 @dataclass(frozen=True)
@@ -74,20 +76,20 @@ class ReluDual:
         """Nothing beyond the variance."""
         return variance[:, None]
 
-    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
         """κ₁(θ) = (sin θ + (π − θ) cos θ)/π and κ₀(θ) = (π − θ)/π."""
         root, other_root = outer(left.variance.sqrt(), right.variance.sqrt())
         if is_last:
             mirrored = angles.cosine.neg_()
-            derivative = arctangent(angles.sine, mirrored).mul_(1 / math.pi)  # π − θ with all its digits
+            derivative = arctangent(angles.sine, mirrored, scratch).mul_(1 / math.pi)  # π − θ with all its digits
             value, gap = angles.sine.mul_(1 / math.pi).sub_(mirrored.mul_(derivative)), None
         else:
-            angle = arctangent(angles.sine, angles.cosine)
-            derivative = 1 - angle / math.pi
+            angle = arctangent(angles.sine, angles.cosine, scratch)
+            derivative = torch.mul(angle, -1 / math.pi, out=scratch.take(angle, angle.shape)).add_(1.0)
             # π(1 − κ₁) = π(1 − cos θ) − (sin θ − θ cos θ), with 1 − cos θ = 2 sin²(θ/2)
             bend = angles.sine.sub_(angles.cosine.mul_(angle)).mul_(1 / math.pi)
             gap = angle.div_(2).sin_().square_().mul_(2.0).sub_(bend)
-            value = 1 - gap
+            value = torch.neg(gap, out=bend).add_(1.0)
         if bool((left.variance == 0).any()) or bool((right.variance == 0).any()):
             derivative = torch.where(root * other_root > 0, derivative, 0.0)  # σ'(0) = 0, as in torch
         return Moments(value.mul_(root).mul_(other_root), derivative, gap)
@@ -108,18 +110,18 @@ class ErfDual:
         """Nothing beyond the variance."""
         return variance[:, None]
 
-    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
         """Arcsin of the covariance; the determinant is written with sin θ, so nothing cancels at large variances."""
         q, r = outer(left.variance, right.variance)
         root, other_root = q.sqrt(), r.sqrt()
         determinant = angles.sine.mul_(root).mul_(other_root).square_().mul_(4.0).add_(1 + 2 * q).add_(2 * r)
-        inverse = determinant.rsqrt()
+        inverse = torch.rsqrt(determinant, out=scratch.take(determinant, determinant.shape))
         spread = determinant.mul_(inverse)
         # asin(2c / √((1+2q)(1+2r))) = atan2(2c, √determinant)
         double = angles.cosine.mul_(2 * root).mul_(other_root)
-        value = arctangent(double, spread).mul_(self.normalisation * 2 / math.pi)
+        value = arctangent(double, spread, scratch).mul_(self.normalisation * 2 / math.pi)
         derivative = inverse.mul_(self.normalisation * 4 / math.pi)
-        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power))
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power, scratch))
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class SinDual:
         """Nothing beyond the variance."""
         return variance[:, None]
 
-    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
         """E[sin sin] and E[cos cos] = (e^(−|u−v|²/2) ∓ e^(−|u+v|²/2))/2, the squared distances without cancellation."""
         root, other_root = outer(left.variance.sqrt(), right.variance.sqrt())
         product, spread = root * other_root, (root - other_root).square()
@@ -147,4 +149,4 @@ class SinDual:
         # e^−a − e^−b = −e^−a expm1(a − b), with b − a = 2 √(qr) |cos θ|: no digits lost where both are close.
         value = -self.normalisation / 2 * angles.cosine.sign() * larger * torch.expm1(-2 * product * angles.cosine.abs())
         derivative = self.normalisation / 2 * (larger + smaller)
-        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power))
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power, scratch))

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unseed.kernels.scratch import Scratch
+
 _CLOSE_SINE = 0.01  # above it, sqrt(1 - cos²) has an absolute error below 1e-13
 _GATHER = 1 << 20  # numbers held at a time while close pairs are refined
 
@@ -31,10 +33,11 @@ def outer(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     return left[..., :, None], right[..., None, :]
 
 
-def first_layer_angles(left: Tensor, right: Tensor) -> Angles:
+def first_layer_angles(left: Tensor, right: Tensor, scratch: Scratch) -> Angles:
     """Angles between unit vectors (or zero vectors, which count as orthogonal to everything)."""
-    cosine = (left @ right.mT).clamp_(-1.0, 1.0)
-    sine = root_of((cosine * cosine).neg_().add_(1.0))
+    shape = (*left.shape[:-1], right.shape[-2])
+    cosine = torch.matmul(left, right.mT, out=scratch.take(left, shape)).clamp_(-1.0, 1.0)
+    sine = root_of(torch.mul(cosine, cosine, out=scratch.take(left, shape)).neg_().add_(1.0))
     if sine.numel() and bool(sine.min() < _CLOSE_SINE):
         _refine_close_pairs(sine, cosine, left, right)
     return Angles(cosine, sine)
@@ -48,11 +51,13 @@ def root_of(square: Tensor) -> Tensor:
     return square.sqrt_()
 
 
-def arctangent(sine: Tensor, cosine: Tensor) -> Tensor:
-    """Angle in [0, π], with all its digits wherever both of its arguments have theirs."""
+def arctangent(sine: Tensor, cosine: Tensor, scratch: Scratch) -> Tensor:
+    """Angle, with all its digits wherever both of its arguments have theirs."""
+    angle = scratch.take(sine, sine.shape)
     if _NUMPY_IS_VECTORISED and sine.device.type == "cpu":
-        return torch.from_numpy(np.arctan2(sine.numpy(), cosine.numpy()))
-    return torch.atan2(sine, cosine)
+        np.arctan2(sine.numpy(), cosine.numpy(), out=angle.numpy())
+        return angle
+    return torch.atan2(sine, cosine, out=angle)
 
 
 def _numpy_is_vectorised() -> bool:
@@ -79,25 +84,30 @@ def _refine_close_pairs(sine: Tensor, cosine: Tensor, left: Tensor, right: Tenso
 
 
 def next_layer_angles(
-    gap: Tensor, left_power: Tensor, right_power: Tensor, weight_variance: float, bias_variance: float
+    gap: Tensor, left_power: Tensor, right_power: Tensor, weight_variance: float, bias_variance: float, scratch: Scratch
 ) -> Angles:
     """Angles after a layer, from those of its activations.
 
     Parameters
     ----------
     gap : Tensor of shape (..., n, m)
-        1 - (normalised inner product of the activations at each pair).
+        1 - (normalised inner product of the activations at each pair); overwritten.
     left_power, right_power : Tensor of shape (..., n), (..., m)
         Mean square of the activations at each point.
     weight_variance, bias_variance : float
         What weights and biases of the layer contribute: variance = weight_variance · power + bias_variance.
+    scratch : Scratch
     """
     if bias_variance > 0:
         # √(Q Q') − (w² p p' + b²) = w² b² (p − p')² / (√(Q Q') + w² p p' + b²): a sum of non-negative terms.
         p, q = outer(left_power.sqrt(), right_power.sqrt())
-        product = weight_variance * p * q
-        norm = (weight_variance * p**2 + bias_variance).sqrt() * (weight_variance * q**2 + bias_variance).sqrt()
-        from_biases = (p - q).square_().mul_(weight_variance * bias_variance).div_(norm + product + bias_variance)
-        gap = product.mul_(gap).add_(from_biases).div_(norm)
-    gap = gap.clamp(0.0, 2.0)
-    return Angles(1 - gap, root_of(gap * (2 - gap)))
+        here, there = (weight_variance * side.square() + bias_variance for side in (p, q))
+        product = torch.mul(weight_variance * p, q, out=scratch.take(gap, gap.shape))
+        norm = torch.mul(here.sqrt(), there.sqrt(), out=scratch.take(gap, gap.shape))
+        gap.mul_(product)
+        from_biases = torch.sub(p, q, out=scratch.take(gap, gap.shape)).square_().mul_(weight_variance * bias_variance)
+        gap.add_(from_biases.div_(product.add_(norm).add_(bias_variance))).div_(norm)
+    gap.clamp_(0.0, 2.0)
+    cosine = torch.neg(gap, out=scratch.take(gap, gap.shape)).add_(1.0)
+    sine = torch.mul(gap, gap, out=scratch.take(gap, gap.shape)).neg_().add_(gap, alpha=2.0)
+    return Angles(cosine, root_of(sine))

@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import threading
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from unseed.kernels.recursion import Kind, Profile, pairs, profile
+from unseed.kernels.scratch import Scratch
 from unseed.machine import finish, on_all_cores, uninitialised
 from unseed.networks import MLP
 
 TEMPORARIES = 8
-"""Numbers held for each pair of a tile while its kernel is computed, at most (twice as many for three or more layers)."""
+"""Numbers held for each pair of a tile while its kernel is computed, at most."""
 
-CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = 4 << 20, 1 << 30
-"""All that a tile's temporaries may take, for each core of a CPU (it should fit into its cache), and on a GPU."""
+CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = 16 << 20, 1 << 30
+"""All that a tile's temporaries may take: for each thread of a CPU, and on a GPU."""
+
+_CPU_ROWS, _GPU_ROWS = 256, 4096
 
 
-def tile_edge(device: torch.device) -> int:
-    """Points on each side of a tile.
+def tile_shape(device: torch.device) -> tuple[int, int]:
+    """Rows and columns of a tile.
 
     Examples
     --------
-    >>> tile_edge(torch.device("cpu")), tile_edge(torch.device("cuda"))
-    (256, 4096)
+    >>> tile_shape(torch.device("cpu")), tile_shape(torch.device("cuda"))
+    ((256, 1024), (4096, 4096))
     """
-    budget = GPU_TEMPORARY_BYTES if device.type == "cuda" else CPU_TEMPORARY_BYTES
-    return int((budget / (8 * TEMPORARIES)) ** 0.5)
+    on_gpu = device.type == "cuda"
+    rows, budget = (_GPU_ROWS, GPU_TEMPORARY_BYTES) if on_gpu else (_CPU_ROWS, CPU_TEMPORARY_BYTES)
+    return rows, budget // (8 * TEMPORARIES * rows)
 
 
-def _slices(length: int, device: torch.device) -> list[slice]:
-    edge = tile_edge(device)
-    return [slice(start, min(start + edge, length)) for start in range(0, length, edge)]
+def _slices(length: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+class _Tiles(threading.local):
+    """Kernels of pairs of points, each thread with memory of its own."""
+
+    def __init__(self, network: MLP, kind: Kind) -> None:
+        self.network, self.kind, self.scratch = network, kind, Scratch()
+
+    def __call__(self, left: Profile, right: Profile, *, same_points: bool = False) -> Tensor:
+        """Valid until the next call of the same thread. Shape (n, m)."""
+        self.scratch.reset()
+        return pairs(self.network, left, right, self.kind, self.scratch, same_points=same_points)
+
+    def corner(self, points: Profile) -> Tensor:
+        """A tile on the diagonal, exactly symmetric. Shape (n, n)."""
+        block = self(points, points, same_points=True)
+        return torch.tril(block) + torch.tril(block, -1).T
 
 
 @dataclass(frozen=True)
@@ -47,7 +68,7 @@ class PopulationKernel:
         return profile(self.network, X)
 
     def stacked_profile(self, X: Tensor) -> Profile:
-        """The same for a stack of data sets, (n_sets, n, d); of use for `ntk_grams` and `ntk_products`."""
+        """The same for a stack of data sets, (n_sets, n, d); of use for `ntk_grams` and `ntk_crosses`."""
         return profile(self.network, X.flatten(0, 1)).reshaped(len(X))
 
     def ntk_gram(self, points: Profile) -> Tensor:
@@ -76,22 +97,23 @@ class PopulationKernel:
 
     def ntk_gram_product(self, points: Profile, columns: Tensor) -> Tensor:
         """Θ(points, points) @ columns without the matrix, every pair computed once. Shape (n, c)."""
-        slices = _slices(len(points), columns.device)
+        tile = _Tiles(self.network, "ntk")
+        height, width = tile_shape(columns.device)
 
-        def strip(last: int) -> Tensor:
-            """What the tiles of one row of tiles, up to the diagonal, add to the result: to their rows and to their columns."""
-            rows = slices[last]
+        def strip(rows: slice) -> Tensor:
+            """What the tiles left of the diagonal, and the one on it, add to the result at their rows and at their columns."""
             added = columns.new_zeros(rows.stop, columns.shape[1])
-            for part in slices[:last]:
-                block = self._block(points[rows], points[part], "ntk")
+            here = points[rows]
+            for part in _slices(rows.start, width):
+                block = tile(here, points[part])
                 added[part].addmm_(block.T, columns[rows])
                 added[rows].addmm_(block, columns[part])
-            corner = self._block(points[rows], points[rows], "ntk", same_points=True)
-            added[rows].addmm_(torch.tril(corner) + torch.tril(corner, -1).T, columns[rows])
+            added[rows].addmm_(tile.corner(here), columns[rows])
             return added
 
         result = torch.zeros_like(columns)
-        for added in on_all_cores(strip, reversed(range(len(slices))), columns.device):  # the longest first, added in order
+        longest_first = reversed(_slices(len(points), height))
+        for added in on_all_cores(strip, longest_first, columns.device):  # in order, so that no thread changes the sum
             result[: len(added)] += added
         return result
 
@@ -103,66 +125,59 @@ class PopulationKernel:
             matrices[sets] = pairs(self.network, points[sets], points[sets], "ntk", same_points=True)
         return matrices
 
-    def ntk_products(self, left: Profile, right: Profile, columns: Tensor) -> Tensor:
-        """Θ(left, right) @ columns, set by set of a stack. Shape (n_sets, n, c)."""
-        n_sets, n = left.directions.shape[:2]
-        result = columns.new_empty(n_sets, n, columns.shape[-1])
-        for sets in _groups(n_sets, n * columns.shape[1], columns.device):
-            result[sets] = pairs(self.network, left[sets], right[sets], "ntk") @ columns[sets]
-        return result
+    def ntk_crosses(self, left: Profile, right: Profile) -> Tensor:
+        """NTK between two sets of points, for every pair of a stack. Shape (n_sets, n, m)."""
+        (n_sets, n), m = left.directions.shape[:2], right.directions.shape[1]
+        matrices = left.directions.new_empty(n_sets, n, m)
+        for sets in _groups(n_sets, n * m, matrices.device):
+            matrices[sets] = pairs(self.network, left[sets], right[sets], "ntk")
+        return matrices
 
     def _gram(self, points: Profile, kind: Kind) -> Tensor:
         matrix = uninitialised(points.directions, len(points), len(points))
-        slices = _slices(len(points), matrix.device)
+        tile = _Tiles(self.network, kind)
+        height, width = tile_shape(matrix.device)
 
-        def fill(tile: tuple[slice, slice]) -> None:
-            rows, columns = tile
-            block = self._block(points[rows], points[columns], kind, same_points=rows is columns)
-            if rows is columns:
-                block = torch.tril(block) + torch.tril(block, -1).T
-            matrix[rows, columns] = block
-            matrix[columns, rows] = block.T
+        def fill(rows: slice) -> None:
+            here = points[rows]
+            for part in _slices(rows.start, width):
+                block = tile(here, points[part])
+                matrix[rows, part] = block
+                matrix[part, rows] = block.T
+            matrix[rows, rows] = tile.corner(here)
 
-        finish(on_all_cores(fill, _lower(slices), matrix.device))
+        finish(on_all_cores(fill, reversed(_slices(len(points), height)), matrix.device))
         return matrix
 
     def _cross(self, left: Profile, right: Profile, kind: Kind) -> Tensor:
         matrix = uninitialised(left.directions, len(left), len(right))
+        tile = _Tiles(self.network, kind)
+        height, width = tile_shape(matrix.device)
 
-        def fill(tile: tuple[slice, slice]) -> None:
-            rows, columns = tile
-            matrix[rows, columns] = self._block(left[rows], right[columns], kind)
+        def fill(rows: slice) -> None:
+            here = left[rows]
+            for part in _slices(len(right), width):
+                matrix[rows, part] = tile(here, right[part])
 
-        finish(on_all_cores(fill, _all(left, right), matrix.device))
+        finish(on_all_cores(fill, _slices(len(left), height), matrix.device))
         return matrix
 
     def _product(self, left: Profile, right: Profile, columns: Tensor, kind: Kind) -> Tensor:
         rows_of_result = columns.new_zeros(columns.shape[1], len(left))  # transposed: twice as fast for few columns
-        pieces = [(right[part], columns[part].T.contiguous()) for part in _slices(len(right), columns.device)]
+        tile = _Tiles(self.network, kind)
+        height, width = tile_shape(columns.device)
+        pieces = [(right[part], columns[part].T.contiguous()) for part in _slices(len(right), width)]
 
         def add_up(rows: slice) -> None:
             here = left[rows]
             for there, values in pieces:
-                rows_of_result[:, rows].addmm_(values, self._block(here, there, kind).T)
+                rows_of_result[:, rows].addmm_(values, tile(here, there).T)
 
-        finish(on_all_cores(add_up, _slices(len(left), columns.device), columns.device))
+        finish(on_all_cores(add_up, _slices(len(left), height), columns.device))
         return rows_of_result.T
-
-    def _block(self, left: Profile, right: Profile, kind: Kind, *, same_points: bool = False) -> Tensor:
-        return pairs(self.network, left, right, kind, same_points=same_points)
 
 
 def _groups(n_sets: int, pairs_of_a_set: int, device: torch.device) -> list[slice]:
     """As many sets at a time as the temporaries' budget holds."""
-    size = max(1, tile_edge(device) ** 2 // pairs_of_a_set)
+    size = max(1, math.prod(tile_shape(device)) // pairs_of_a_set)
     return [slice(start, start + size) for start in range(0, n_sets, size)]
-
-
-def _lower(slices: list[slice]) -> Iterator[tuple[slice, slice]]:
-    """Tiles on and below the diagonal."""
-    return ((rows, columns) for i, rows in enumerate(slices) for columns in slices[: i + 1])
-
-
-def _all(left: Profile, right: Profile) -> Iterator[tuple[slice, slice]]:
-    device = left.directions.device
-    return ((rows, columns) for rows in _slices(len(left), device) for columns in _slices(len(right), device))

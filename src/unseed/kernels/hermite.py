@@ -23,6 +23,7 @@ from torch import Tensor
 from unseed.errors import AccuracyWarning
 from unseed.kernels.duals import Moments, Points, relative_gap
 from unseed.kernels.geometry import Angles
+from unseed.kernels.scratch import Scratch
 from unseed.networks import Activation
 from unseed.networks.quadrature import NODES, SHIFTED_NODES, WEIGHTS, gaussian_mean, shifted_gaussian_mean
 
@@ -81,11 +82,11 @@ class HermiteDual:
             n_terms *= 2
         return self._coefficients(variance, n_terms)
 
-    def moments(self, left: Points, right: Points, angles: Angles, *, is_last: bool) -> Moments:
+    def moments(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
         """Both power series in cos θ, by Horner's rule."""
         if angles.cosine.ndim > 2:  # a stack: each set has its own number of terms
             sets = (
-                self.moments(left.at(i), right.at(i), Angles(angles.cosine[i], angles.sine[i]), is_last=is_last)
+                self.moments(left.at(i), right.at(i), Angles(angles.cosine[i], angles.sine[i]), scratch, is_last=is_last)
                 for i in range(len(angles.cosine))
             )
             values, derivatives, gaps = zip(*sets, strict=True)
@@ -99,7 +100,7 @@ class HermiteDual:
         value, derivative = (_mehler(here[:, i], there[:, i], angles.cosine, reach) for i in range(2))
         if n_terms == MAX_TERMS:
             self._warn_if_truncated(left, right, reach)
-        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power))
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power, scratch))
 
     @staticmethod
     def _resolved(coefficients: Tensor) -> bool:

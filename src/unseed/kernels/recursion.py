@@ -20,6 +20,7 @@ from unseed.errors import InvalidInputError
 from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual, SinDual
 from unseed.kernels.geometry import first_layer_angles, next_layer_angles, outer
 from unseed.kernels.hermite import HermiteDual
+from unseed.kernels.scratch import Scratch
 from unseed.networks import MLP, resolve_activation
 
 Kind = Literal["ntk", "nngp"]
@@ -99,28 +100,35 @@ def profile(network: MLP, X: Tensor) -> Profile:
     return Profile(directions, tuple(layers), KernelValues(variance, ntk))
 
 
-def pairs(network: MLP, left: Profile, right: Profile, kind: Kind, *, same_points: bool = False) -> Tensor:
-    """One of the kernels at every pair. Shape (..., n, m); with ``same_points`` the diagonal comes from the profile."""
+def pairs(
+    network: MLP, left: Profile, right: Profile, kind: Kind, scratch: Scratch | None = None, *, same_points: bool = False
+) -> Tensor:
+    """One of the kernels at every pair. Shape (..., n, m), in scratch memory where there is some.
+
+    With ``same_points`` the diagonal comes from the profile.
+    """
+    scratch = scratch or Scratch()
     dual, w2, b2 = dual_of(network), network.weight_std**2, network.bias_scale**2
     start_b2 = network.initial_bias_variance
-    angles = first_layer_angles(left.directions, right.directions)
+    angles = first_layer_angles(left.directions, right.directions, scratch)
     if same_points:  # known already, and the one place where a series would need all its terms
         angles.cosine.diagonal(dim1=-2, dim2=-1).fill_(0.0)
         angles.sine.diagonal(dim1=-2, dim2=-1).fill_(1.0)
     root, other_root = outer(left.layers[0].variance.sqrt(), right.layers[0].variance.sqrt())
-    values = (angles.cosine * root).mul_(other_root)
+    values = torch.mul(angles.cosine, root, out=scratch.take(root, angles.cosine.shape)).mul_(other_root)
     if b2 != start_b2:
         values.add_(b2 - start_b2)
     for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True), start=1):
-        moments = dual.moments(here, there, angles, is_last=layer == network.depth)
-        # Θ ← w² (value + derivative · Θ) + b², into the memory of the derivative
-        values = moments.derivative.mul_(values).add_(moments.value) if kind == "ntk" else moments.value
+        moments = dual.moments(here, there, angles, scratch, is_last=layer == network.depth)
+        # Θ ← w² (value + derivative · Θ) + b²
+        values = values.mul_(moments.derivative).add_(moments.value) if kind == "ntk" else moments.value
         if w2 != 1:
             values.mul_(w2)
         if bias := b2 if kind == "ntk" else start_b2:
             values.add_(bias)
         if moments.gap is not None:
-            angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2)
+            angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2, scratch)
+            scratch.keep_only(values, angles.cosine, angles.sine)
     if same_points:
         values.diagonal(dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
     return values

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 _LABELS = {
-    "data": "data: another data set would move the prediction",
+    "data": "data: what the rows leave open (confidence interval)",
     "noise": "noise: one new y scatters around the function",
     "procedural": "procedural: another seed would move a single network;\nPNC has taken it out, no interval contains it",
 }

@@ -14,12 +14,12 @@ def index_of(X: Any) -> Any:
 
 
 def names_of(y: Any) -> Sequence[Any]:
-    """Names of the outputs: the columns of a frame, the name of a series, nothing for an array."""
+    """Names of the outputs: the columns of a frame, the name of a series, nothing for an array or a nameless series."""
     columns = getattr(y, "columns", None)
     if columns is not None:
         return list(columns)
     name = getattr(y, "name", None)
-    return [name] if name is not None else []
+    return [name] if name not in (None, "") else []  # polars calls a nameless series ""
 
 
 def to_pandas(values: FloatArray, index: Any, names: Sequence[Any]) -> Any:

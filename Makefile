@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-slow lint docs benchmark benchmark-check scoreboard clean
+.PHONY: demo chromium test test-slow lint docs benchmark benchmark-check scoreboard clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed-all
@@ -46,4 +46,15 @@ $(VENV)/bin/python:
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing unseed[$*] into $(VENV) …"
 	$(PIP) install -c constraints.txt -e '.[$*]'
+	@test '$*' != dev || $(MAKE) --no-print-directory chromium
 	touch $@
+
+# The report is tested in a real browser. Best effort: without one those tests are skipped, and nothing fails here.
+chromium:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+	  if command -v $$name >/dev/null; then exit 0; fi; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Chromium for the tests of the report …"; \
+	  (apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium) \
+	    >/dev/null 2>&1 || echo "Chromium could not be installed: tests in a browser will be skipped."; \
+	else echo "No Chromium here: tests in a browser will be skipped."; fi

@@ -19,6 +19,9 @@ def test_demo_shows_a_table_and_saves_a_figure(tmp_path):
     assert "± seed" in result.output
     assert "Everything took" in result.output
     assert figure.stat().st_size > 10_000
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "How sure is it about" in page
+    assert "unseed demo --level 0.9 --interval auto --seed 0" in page
 
 
 @pytest.mark.parametrize("interval", ["batching", "cheap_bootstrap", "half_sampling", "infinitesimal_jackknife"])
@@ -40,6 +43,7 @@ def test_version_and_help():
         (["--out", "no/such/folder/f.png"], "does not exist; make it first"),
         (["--out", "figure.xyz"], "must be a file that ends in .png"),
         (["--out", "/proc/figure.png"], "could not be written"),
+        (["--report", "no/such/folder/r.html"], "does not exist; make it first"),
     ],
 )
 def test_faulty_input_ends_with_one_line_and_code_1(arguments, message):

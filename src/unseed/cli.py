@@ -39,12 +39,14 @@ def demo(
     interval: Annotated[str, typer.Option(help="Interval method, such as cheap_bootstrap.")] = "auto",
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the split and the resamples.")] = 0,
     out: Annotated[Path, typer.Option(help="File of the figure.")] = Path("unseed-demo.png"),
+    report: Annotated[Path | None, typer.Option(help="File of the page; report.html beside the figure by default.")] = None,
 ) -> None:
-    """Intervals on a real data set: a table on screen and a figure."""
+    """Intervals on a real data set: a table on screen, a figure and a page to look around in."""
     import matplotlib as mpl
 
     from unseed import demo as demonstration
     from unseed.errors import InvalidInputError
+    from unseed.report import check_can_be_written
     from unseed.results import check_level
 
     start = time.perf_counter()
@@ -54,13 +56,16 @@ def demo(
         raise InvalidInputError(f"out={str(out)!r}: the folder {str(out.parent)!r} does not exist; make it first")
     if out.suffix.lower() not in {".png", ".pdf", ".svg", ".jpg"} or out.is_dir():
         raise InvalidInputError(f"out={str(out)!r} must be a file that ends in .png, .pdf, .svg or .jpg")
+    page = out.with_name("report.html") if report is None else report
+    check_can_be_written(page)
     result = demonstration.run(interval, seed)
     typer.echo(demonstration.describe(result, level))
     try:
         demonstration.save_figure(result, level, out)
     except OSError as error:
         raise InvalidInputError(f"out={str(out)!r} could not be written: {error.strerror or error}") from error
-    typer.echo(f"Figure: {out}. Everything took {time.perf_counter() - start:.1f} s.")
+    demonstration.save_report(result, level, page, f"unseed demo --level {level:g} --interval {interval} --seed {seed}")
+    typer.echo(f"Figure: {out}. Report: {page}. Everything took {time.perf_counter() - start:.1f} s.")
 
 
 @app.command()

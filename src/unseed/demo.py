@@ -13,6 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from unseed.estimators import PNCRegressor
 from unseed.plots import IntervalDisplay
+from unseed.report import write_report
 from unseed.results import FloatArray, Prediction
 
 SHOWN = 6
@@ -24,7 +25,9 @@ class Demonstration:
 
     estimator: PNCRegressor
     n_training: int
+    feature_names: list[str]
     rows: FloatArray
+    features: FloatArray
     observed: FloatArray
     prediction: Prediction
     seconds: float
@@ -32,13 +35,15 @@ class Demonstration:
 
 def run(interval: str, seed: int) -> Demonstration:
     """Fit four fifths of scikit-learn's diabetes data and predict the rest."""
-    X, y = load_diabetes(return_X_y=True)
+    patients = load_diabetes(scaled=False)
+    X, y = patients.data, patients.target
     rows = np.arange(len(y))
     X_train, X_test, y_train, y_test, _, rows_test = train_test_split(X, y, rows, test_size=0.2, random_state=seed)
     start = time.perf_counter()
     estimator = PNCRegressor(interval=interval, random_state=seed, verbose=sys.stdout.isatty()).fit(X_train, y_train)
     prediction = estimator.get_prediction(X_test)
-    return Demonstration(estimator, len(X_train), rows_test, y_test, prediction, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Demonstration(estimator, len(X_train), patients.feature_names, rows_test, X_test, y_test, prediction, seconds)
 
 
 def describe(demonstration: Demonstration, level: float) -> str:
@@ -94,3 +99,18 @@ def save_figure(demonstration: Demonstration, level: float, path: Path) -> None:
     display.ax_.set_title("Diabetes progression of held-out patients", loc="left")
     display.ax_.set_ylabel("progression after one year")
     display.figure_.savefig(path, dpi=150)  # type: ignore[union-attr]
+
+
+def save_report(demonstration: Demonstration, level: float, path: Path, command: str) -> None:
+    """The same patients as a page to look around in."""
+    write_report(
+        path,
+        demonstration.estimator,
+        demonstration.features,
+        demonstration.observed,
+        feature_names=demonstration.feature_names,
+        target_names=["progression after one year"],
+        row_labels=[f"patient {row}" for row in demonstration.rows],
+        level=level,
+        source=command,
+    )

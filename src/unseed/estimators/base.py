@@ -70,6 +70,7 @@ class IntervalRegressor(RegressorMixin, BaseEstimator):
         self._train(TrainingData(X, columns, scaling, streams, device, progress))
         progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
         self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
+        self.n_rows_ = len(X)
         self.is_fitted_ = True
         return self
 

@@ -85,6 +85,8 @@ class PNCRegressor(IntervalRegressor):
         The networks that were considered, best first, with their scores; None where the network was given.
     convergence_ : Convergence
         How training went, network by network (network engine only).
+    n_rows_ : int
+        Training rows.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

@@ -1,0 +1,192 @@
+"""What features do to a prediction and its uncertainty, asked by changing one at a time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unseed.networks import MLP
+from unseed.results import FloatArray
+
+MOST_BANDS, MOST_SHOWN = 6, 12
+_GRID, _COARSE_GRID, _FEW_VALUES, _BINS = 41, 5, 10, 40
+_MOST_ANSWERS, _FEWEST_ANSWERS, _WORK = 20_000, 600, 2e10
+_MANY_ROWS = 4000  # above, fewer features are kept for each row
+_MOST_REASONS, _SMALLEST_SAVING = 3, 0.05
+_TINY = float(np.finfo(np.float64).tiny)
+
+Indices = npt.NDArray[np.intp]
+Reason = tuple[int, float]
+"""Position of a feature among those shown, and the share of the standard error that a typical value of it would save."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Prediction and confidence interval along one feature, the others held at typical values.
+
+    Attributes
+    ----------
+    feature : int
+    values, mean, low, high : array of shape (n_values,)
+    is_discrete : bool
+        Whether ``values`` are all there are.
+    histogram : array
+        Rows of the report per bin, from the first value to the last.
+    """
+
+    feature: int
+    values: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    is_discrete: bool
+    histogram: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What features do, for every output.
+
+    Attributes
+    ----------
+    shown : array of int
+        Features that vary, most relevant first.
+    order : str
+        How relevance was found.
+    bands : tuple, for each of the first few shown features, of one Band for each output
+    explained : array of shape (m,)
+        Rows, the least certain first, that ``savings`` are about.
+    savings : array of shape (m, n_shown, n_outputs)
+        1 − standard error with a typical value of the feature / standard error.
+    """
+
+    shown: Indices
+    order: str
+    bands: tuple[list[Band], ...]
+    explained: Indices
+    savings: FloatArray
+
+    @classmethod
+    def none(cls, n_outputs: int) -> Answers:
+        """For rows that are not lines of features."""
+        nothing = np.zeros(0, dtype=np.intp)
+        return cls(nothing, "", (), nothing, np.zeros((0, 0, n_outputs)))
+
+    def bands_of(self, output: int) -> tuple[Band, ...]:
+        """Along each feature."""
+        return tuple(band[output] for band in self.bands)
+
+    def reasons_of(self, output: int) -> dict[int, tuple[Reason, ...]]:
+        """For each explained row, the features whose change would help most."""
+        return {int(row): _strongest(shares[:, output]) for row, shares in zip(self.explained, self.savings, strict=True)}
+
+
+@dataclass(frozen=True)
+class Features:
+    """A fitted estimator and the rows of a report, to be asked what features do.
+
+    Attributes
+    ----------
+    estimator : fitted estimator of unseed
+    X : array of shape (n_rows, n_features)
+    level : float
+    """
+
+    estimator: Any
+    X: FloatArray
+    level: float
+
+    @property
+    def typical(self) -> FloatArray:
+        """Median of each feature: a value that occurs. Shape (n_features,)."""
+        return np.quantile(self.X, 0.5, axis=0, method="closest_observation")
+
+    def ask(self, errors: FloatArray) -> Answers:
+        """Bands of the most relevant features, and what makes the least certain rows uncertain.
+
+        ``errors`` are the standard errors at the rows, of shape (n_rows, n_outputs).
+        """
+        shown, order = self.by_relevance()
+        bands = tuple(self.band(int(feature)) for feature in shown[:MOST_BANDS])
+        relative = errors / np.maximum(np.median(errors, axis=0), _TINY)
+        n_explained = self._affordable_answers() // max(len(shown), 1)
+        explained = np.argsort(-relative.max(axis=1), kind="stable")[:n_explained]
+        return Answers(shown, order, bands, explained, self.savings(explained, errors[explained], shown))
+
+    def by_relevance(self) -> tuple[Indices, str]:
+        """Features that vary, most relevant first, and how that was found."""
+        varies = np.ptp(self.X, axis=0) > 0
+        network = getattr(self.estimator, "network_", None)
+        scales = network.input_scale if isinstance(network, MLP) else None
+        if scales is not None and len(set(scales)) > 1:
+            strength, how = np.array(scales), "their relevance in the network that was chosen or given"
+        else:
+            strength, how = self._ranges_of_curves(), "how far each moves the prediction over its range"
+        order = np.argsort(-strength, kind="stable")
+        n_shown = MOST_SHOWN if len(self.X) <= _MANY_ROWS else MOST_BANDS
+        return order[varies[order]][:n_shown], how
+
+    def band(self, feature: int) -> list[Band]:
+        """One for each output."""
+        values = np.unique(self.X[:, feature])
+        is_discrete = len(values) <= _FEW_VALUES
+        if not is_discrete:
+            values = np.linspace(values[0], values[-1], _GRID)
+        with _names_are_known():
+            mean, bounds = self.estimator.predict_interval(self._with(feature, values), self.level)
+        mean, bounds = mean.reshape(len(values), -1), bounds.reshape(len(values), -1, 2)
+        counts, _ = np.histogram(self.X[:, feature], bins=_BINS, range=(values[0], values[-1]))
+        columns = zip(mean.T, bounds[..., 0].T, bounds[..., 1].T, strict=True)
+        return [Band(feature, values, *column, is_discrete, counts) for column in columns]
+
+    def savings(self, rows: Indices, errors: FloatArray, shown: Indices) -> FloatArray:
+        """How much smaller the standard errors of rows would be with a typical value of each feature.
+
+        Shape (n_rows, n_shown, n_outputs).
+        """
+        changed = np.repeat(self.X[rows][:, None], len(shown), axis=1)  # (m, n_shown, n_features)
+        changed[:, np.arange(len(shown)), shown] = self.typical[shown]
+        if changed.size == 0:
+            return np.zeros((len(rows), len(shown), errors.shape[1]))
+        with _names_are_known():
+            _, found = self.estimator.predict(changed.reshape(-1, self.X.shape[1]), return_std=True)
+        found = np.asarray(found).reshape(len(rows), len(shown), -1)
+        return np.asarray(1 - found / np.maximum(errors[:, None], _TINY))
+
+    def _affordable_answers(self) -> int:
+        """Predictions that take seconds at most: each costs the square of the training rows."""
+        n_training = getattr(self.estimator, "n_rows_", 1000)
+        return int(np.clip(_WORK / n_training**2, _FEWEST_ANSWERS, _MOST_ANSWERS))
+
+    def _ranges_of_curves(self) -> FloatArray:
+        grids = np.quantile(self.X, np.linspace(0, 1, _COARSE_GRID), axis=0).T  # (n_features, n_grid)
+        points = np.concatenate([self._with(feature, grid) for feature, grid in enumerate(grids)])
+        with _names_are_known():
+            curves = np.asarray(self.estimator.predict(points)).reshape(len(grids), _COARSE_GRID, -1)
+        ranges = np.ptp(curves, axis=1)  # (n_features, n_outputs)
+        return np.asarray((ranges / np.maximum(ranges.max(axis=0), _TINY)).max(axis=1))
+
+    def _with(self, feature: int, values: FloatArray) -> FloatArray:
+        """Typical rows but for one feature."""
+        points = np.repeat(self.typical[None], len(values), axis=0)
+        points[:, feature] = values
+        return points
+
+
+def _strongest(shares: FloatArray) -> tuple[Reason, ...]:
+    order = np.argsort(-shares, kind="stable")[:_MOST_REASONS]
+    return tuple((int(j), float(shares[j])) for j in order if shares[j] >= _SMALLEST_SAVING)
+
+
+@contextmanager
+def _names_are_known() -> Iterator[None]:
+    """Rows made here are arrays in the order of the fit; scikit-learn need not warn that they have no names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
+        yield

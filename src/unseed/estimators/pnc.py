@@ -27,7 +27,7 @@ from unseed.predictors import CheckedRows, ContrastReplicates, PNCReplicates, Po
 from unseed.random import RandomState, Streams
 from unseed.resampling import Plan
 from unseed.residuals import MIN_ROWS
-from unseed.results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, Prediction
+from unseed.results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
 from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
@@ -141,6 +141,16 @@ class PNCRegressor(IntervalRegressor):
         points = None if X is None else self._validate(X)
         choice = Choice(self.network_, self.regularization_, self.selection_)
         return diagnose(self._replicates, self.interval_, self._probe, choice, points)
+
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Accuracy at training rows, each predicted from all others; from the factorisation that is there, without training.
+
+        None where no converged network has seen all rows.
+        """
+        check_is_fitted(self, "is_fitted_")
+        if not self._replicates.has_posterior:
+            return None
+        return LeaveOneOut.of(self._replicates.checked.y, self._replicates.left_out.errors)
 
     def get_contrast(self, X: Any, X_other: Any) -> Prediction:
         """Everything about the differences f(x) − f(x'), row by row, as one frozen object.

@@ -119,7 +119,7 @@ def test_thousands_of_columns(tmp_path):
     table = read_table(path)
     schema = Schema.fit(table, ["y"])
     np.testing.assert_array_equal(schema.encode(table).X, frame[names])
-    assert schema.describe() == "5,000 columns: 5,000 × number"
+    assert schema.describe() == "5,000 columns, all numbers"
 
 
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 import table_files as files
 from unseed.errors import InvalidInputError
-from unseed.tables import check_output, read_table, replaced_file, replaced_folder, write_table
+from unseed.tables import check_output, read_table, replaced_file, write_table
 
 FRAME = pd.DataFrame({"name": ['a "quoted", one', "two\nlines", ""], "value": [0.1, float("nan"), 1e-300]})
 
@@ -38,19 +38,6 @@ def test_what_is_there_survives_a_failure(tmp_path):
     with replaced_file(path) as new:
         new.write_text("whole")
     assert path.read_text() == "whole"
-
-
-def test_a_folder_that_is_there_survives_a_failure(tmp_path):
-    folder = tmp_path / "model"
-    with replaced_folder(folder) as new:
-        (new / "first").touch()
-    with pytest.raises(ZeroDivisionError), replaced_folder(folder) as new:
-        (new / "second").write_text(str(1 / 0))
-    assert [path.name for path in folder.iterdir()] == ["first"]
-    with replaced_folder(folder) as new:
-        (new / "third").touch()
-    assert [path.name for path in folder.iterdir()] == ["third"]
-    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_an_error_of_the_disk_is_one_sentence(tmp_path):

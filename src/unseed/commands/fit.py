@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from unseed.commands.model import Origin, Regressor, TableModel, check_model_folder
+from unseed.commands.model import Origin, Regressor, TableModel
 from unseed.commands.voice import Voice
 from unseed.errors import InvalidInputError
 from unseed.estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed.intervals import resolve_interval
 from unseed.machine import resolve_device
+from unseed.persistence import check_target
 from unseed.results import FloatArray, LeaveOneOut
 from unseed.tables import Schema, Table, check_output, named_columns, read_table
 
@@ -58,7 +59,7 @@ def _check(out: Path, options: FitOptions) -> None:
     if options.jobs == 0:
         raise InvalidInputError("jobs=0 runs nothing; use 1, 2, … or -1 for every core")
     check_output(out)
-    check_model_folder(out)
+    check_target(out)
 
 
 def _encoded(table: Table, options: FitOptions, voice: Voice) -> tuple[Schema, pd.DataFrame, FloatArray]:

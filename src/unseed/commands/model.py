@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from unseed import __version__
+from unseed import __version__, read_document
 from unseed.errors import InvalidInputError
 from unseed.estimators import BlockwisePNCRegressor, PNCRegressor
-from unseed.tables import Schema, Table, replaced_folder
+from unseed.tables import Schema, Table
 
 TABLE_FILE = "table.json"
 _FORMAT = 1
 
 Regressor = PNCRegressor | BlockwisePNCRegressor
+_REGRESSORS: dict[str, type[Regressor]] = {kind.__name__: kind for kind in (PNCRegressor, BlockwisePNCRegressor)}
 
 
 @dataclass(frozen=True)
@@ -43,51 +43,32 @@ class TableModel:
     origin: Origin
 
     def save(self, folder: Path) -> None:
-        """Write the folder; one that is there is replaced at the very end."""
-        with replaced_folder(folder) as new:
-            self.estimator.save(new)
-            data = {"format": _FORMAT, **vars(self.origin), **self.schema.to_data()}
-            (new / TABLE_FILE).write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        """Write the folder; one that is there is replaced when the new one is complete."""
+        kind = type(self.estimator).__name__
+        about = {"format": _FORMAT, "estimator": kind, **vars(self.origin), **self.schema.to_data()}
+        self.estimator.save(folder, extra={TABLE_FILE: about})
 
     @classmethod
     def load(cls, folder: Path) -> TableModel:
         """Read a folder that `unseed fit` wrote."""
-        data = _table_data(folder)
+        about = read_document(folder, TABLE_FILE)
+        if not isinstance(about, dict) or about.get("format") != _FORMAT:
+            raise InvalidInputError(f"{folder / TABLE_FILE} is not of format {_FORMAT}; it needs another version of unseed")
         try:
-            schema = Schema.from_data(data)
-            origin = Origin(str(data["source"]), int(data["rows"]), str(data["fitted_at"]), str(data["version"]))
+            return cls._described(about, folder)
         except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidInputError):
+                raise
             raise InvalidInputError(f"{folder / TABLE_FILE} is damaged: {type(error).__name__} {error}") from error
-        estimator = _estimator(folder)
+
+    @classmethod
+    def _described(cls, about: dict[str, Any], folder: Path) -> TableModel:
+        schema = Schema.from_data(about)
+        origin = Origin(str(about["source"]), int(about["rows"]), str(about["fitted_at"]), str(about["version"]))
+        estimator = _REGRESSORS[about["estimator"]].load(folder)
         if estimator.n_features_in_ != len(schema.outputs):
             raise InvalidInputError(
                 f"{folder}: the estimator has {estimator.n_features_in_} features and {TABLE_FILE} {len(schema.outputs)}; "
                 "they do not belong together"
             )
         return cls(estimator, schema, origin)
-
-
-def _estimator(folder: Path) -> Regressor:
-    return PNCRegressor.load(folder)
-
-
-def check_model_folder(folder: Path) -> None:
-    """Refuse to replace anything but an earlier model or an empty folder."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"out={str(folder)!r} is a file; name a folder for the model")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / TABLE_FILE).is_file():
-        raise InvalidInputError(f"out={str(folder)!r} holds other files than a model, which would be lost; name another folder")
-
-
-def _table_data(folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        raise InvalidInputError(f"model {str(folder)!r} is not a folder; make one with: unseed fit train.csv --target …")
-    try:
-        data = json.loads((folder / TABLE_FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InvalidInputError(f"model {str(folder)!r} has no {TABLE_FILE}: `unseed fit` did not make it") from error
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{folder / TABLE_FILE} could not be read: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != _FORMAT:
-        raise InvalidInputError(f"{folder / TABLE_FILE} is not of format {_FORMAT}; it needs another version of unseed")
-    return data

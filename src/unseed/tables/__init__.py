@@ -7,7 +7,7 @@ than it stands there is said in a note.
 from unseed.tables.reading import read_table
 from unseed.tables.schema import Encoded, Schema, named_columns
 from unseed.tables.table import Table
-from unseed.tables.writing import check_output, replaced_file, replaced_folder, write_table
+from unseed.tables.writing import check_output, replaced_file, write_table
 
 __all__ = [
     "Encoded",
@@ -17,6 +17,5 @@ __all__ = [
     "named_columns",
     "read_table",
     "replaced_file",
-    "replaced_folder",
     "write_table",
 ]

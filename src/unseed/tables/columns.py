@@ -26,6 +26,8 @@ from unseed.tables.table import counted, listed
 MOST_LEVELS = 50
 """Different texts that a column of categories may have; nor more than a third of the rows."""
 
+_CELLS_LOOKED_AT = 10_000
+
 Place = Callable[[int], str]
 """Where a row of the column is, in words."""
 
@@ -238,12 +240,12 @@ def find_rule(name: str, cells: Cells, source: str, place: Place) -> Rule:
         raise InvalidInputError(f"{source}, column {name!r}: every cell is missing; leave it out with --drop")
     kind: str = cells.kind
     if kind == "text":
-        distinct = {text: None for text in present}
-        if all(text.lower() in TRUTH for text in distinct):
+        first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
+        if all(text.lower() in TRUTH for text in set(present)):
             kind = "boolean"
-        elif 2 * sum(map(dates.looks_like_date, present)) > len(present):
+        elif 2 * sum(map(dates.looks_like_date, first)) > len(first):
             kind = "date"
-        elif 2 * sum(map(looks_like_number, present)) > len(present):
+        elif 2 * sum(map(looks_like_number, first)) > len(first):
             kind = "number"
     if kind == "number":
         return NumberRule.fit(name, NumberRule(name, 0.0).read(cells, place))

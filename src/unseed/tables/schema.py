@@ -125,7 +125,9 @@ class Schema:
         return found
 
     def describe(self) -> str:
-        """What becomes of every column, in one line; many numbers are counted, not listed."""
+        """What becomes of every column, in one line; many are counted, not listed."""
+        if len(self.rules) > 1 and all(isinstance(rule, NumberRule) for rule in self.rules):
+            return f"{counted(len(self.rules), 'column')}, all numbers"
         if len(self.rules) > 12:
             kinds = Counter(rule.kind for rule in self.rules)
             return f"{counted(len(self.rules), 'column')}: " + ", ".join(f"{n:,} × {kind}" for kind, n in kinds.items())
@@ -149,15 +151,17 @@ class Schema:
         return cls(rules, tuple(map(str, data["targets"])), tuple(map(str, data["dropped"])), bool(data["impute"]))
 
     def _check_names(self, table: Table) -> None:
-        missing = [name for name in self.features if name not in table.names]
+        there = set(table.names)
+        missing = [name for name in self.features if name not in there]
         if missing:
             raise InvalidInputError(
                 f"{table.source} has no column {listed(missing)}, which the model needs; it has {listed(table.names)}"
             )
 
     def _notes_on_names(self, table: Table) -> list[str]:
-        used = [name for name in table.names if name in set(self.features)]
-        others = [name for name in table.names if name not in {*self.features, *self.targets, *self.dropped}]
+        features, known = set(self.features), {*self.features, *self.targets, *self.dropped}
+        used = [name for name in table.names if name in features]
+        others = [name for name in table.names if name not in known]
         notes = []
         if used != self.features:
             notes.append("the columns are in another order than in training; they were taken by name")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,27 +67,6 @@ def replaced_file(path: Path) -> Iterator[Path]:
             os.replace(name, path)
         finally:
             Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"out={str(path)!r} could not be written: {error.strerror or error}") from error
-
-
-@contextmanager
-def replaced_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes the place of ``path`` where all went well and is gone otherwise."""
-    try:
-        new = Path(tempfile.mkdtemp(prefix=f".{path.name[:50]}.", dir=path.absolute().parent))
-        try:
-            yield new
-            new.chmod(0o777 & ~_umask())
-            if path.exists():
-                old = new.with_name(new.name + ".old")
-                path.rename(old)
-                new.rename(path)
-                shutil.rmtree(old)
-            else:
-                new.rename(path)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
         raise InvalidInputError(f"out={str(path)!r} could not be written: {error.strerror or error}") from error
 

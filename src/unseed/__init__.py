@@ -12,11 +12,11 @@ from unseed.estimators import (
 from unseed.findings import Diagnosis
 from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
 from unseed.networks import MLP, MonteCarloMean
+from unseed.persistence import Compression, read_document
 from unseed.results import Components, Prediction
 from unseed.selection import AutoNetwork
 from unseed.solvers import SGD, Converged, GaussNewton, GradientDescent, GradientFlow
-
-__version__ = "0.1.0"
+from unseed.version import __version__
 
 __all__ = [
     "MLP",
@@ -26,6 +26,7 @@ __all__ = [
     "BlockwisePNCRegressor",
     "CheapBootstrap",
     "Components",
+    "Compression",
     "Converged",
     "DeepEnsembleRegressor",
     "Diagnosis",
@@ -46,4 +47,5 @@ __all__ = [
     "TruthInterval",
     "__version__",
     "parquet_pieces",
+    "read_document",
 ]

@@ -36,7 +36,7 @@ class BlockFit:
         counts = torch.ones(len(X), dtype=X.dtype, device=X.device)
         factor = WeightedRidge.factorise(kernel.ntk_gram(kernel.profile(X)), counts, regularization)
         squares, trace = factor.noise_moments(labels)
-        return cls(X, factor.solve(labels), squares, trace)
+        return cls(X, factor.solve(labels).contiguous(), squares, trace)
 
     def predict(self, network: MLP, X: Tensor) -> Tensor:
         """Shape (n_points, n_outputs)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -101,7 +102,7 @@ class KernelReplicates:
     points: Profile
     contrast: Tensor  # (n_rows, n_outputs)
     dual: Tensor  # (n_replicates, n_rows, n_groups, n_outputs)
-    references: list[tuple[Tensor, Factor]]
+    references: Sequence[tuple[Tensor, Factor]]
 
     def predict(self, X: Tensor) -> Tensor:
         """One cross-kernel and one product serve all replicates."""

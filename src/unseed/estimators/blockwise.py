@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
@@ -9,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from joblib import Parallel, delayed
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed.blocks import Block, Piece, regrouped
 from unseed.checks import check_flag, check_whole_number
@@ -17,15 +18,20 @@ from unseed.engines import BlockFit
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module
+from unseed.estimators.shrinking import check_dtype, measured
 from unseed.frames import names_of
 from unseed.machine import one_thread, resolve_device
 from unseed.networks import MLP
+from unseed.persistence import Draft, Record
+from unseed.persistence.baselines import get_blocks, put_blocks
+from unseed.persistence.compression import with_block_rounded
 from unseed.progress import Progress
 from unseed.random import RandomState, Streams
 from unseed.results import Estimate, FloatArray
 from unseed.scaling import Scaling
 
 BLOCK_ROWS = 2048
+_LOOKED_AT = 1000  # rows at which a compressed model is compared
 _FEWEST_BLOCKS = 8  # of "auto": fewer have a wide t quantile
 
 
@@ -52,6 +58,8 @@ class BlockwisePNCRegressor(IntervalRegressor):
         Rows that the blocks have.
     n_waiting_ : int
         Rows given to `partial_fit` that do not fill a block yet.
+    compression_ : Compression
+        What a model made by `compress` has saved and changed.
     network_, regularization_, selection_
         What the arguments came to.
 
@@ -151,6 +159,28 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self._add(((X[i * size : (i + 1) * size], y[i * size : (i + 1) * size]) for i in range(n_whole)), n_whole)
         return self
 
+    def compress(self, *, dtype: str = "float32") -> Self:
+        """The same blocks with rows in float32, solved again; ``compression_`` says what that has saved and changed.
+
+        The estimator itself stays as it is.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}
+        """
+        check_is_fitted(self, "is_fitted_")
+        small = copy.copy(self)
+        small._blocks = list(self._blocks)
+        if check_dtype(dtype) == "float32":
+            tasks = (delayed(with_block_rounded)(block, self.network_, self.regularization_) for block in self._blocks)
+            with self._threads():
+                small._blocks = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+        points = self._some_points(_LOOKED_AT)
+        sizes = self.size_in_bytes(), small.size_in_bytes()
+        rows = self.n_rows_, self.n_rows_
+        small.compression_ = measured(self._estimate(points), small._estimate(points), dtype, rows, sizes)
+        return small
+
     def _begin(self) -> None:
         self._forget()
         self._check_options()
@@ -245,6 +275,34 @@ class BlockwisePNCRegressor(IntervalRegressor):
 
     def _numbers_per_point(self) -> int:
         return max(max(len(block.X) for block in self._blocks), self.n_blocks_)
+
+    def _put(self, draft: Draft) -> None:
+        assert self._units is not None
+        for name in ("network", "regularization", "selection"):
+            draft.describe(name, getattr(self, f"{name}_"))
+        put_blocks(draft, self._blocks, self._units)
+        draft.facts["has_waiting"] = self._waiting is not None
+        if self._waiting is not None:
+            draft.put("waiting_X", self._waiting[0])
+            draft.put("waiting_y", self._waiting[1])
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        for name in ("network", "regularization", "selection"):
+            setattr(self, f"{name}_", record.described(name))
+        self._where = device
+        self._blocks, self._units = get_blocks(record, device)
+        self._waiting = None
+        if record.fact("has_waiting", bool):
+            X = record.array("waiting_X", None, *self._units.x_mean.shape)
+            self._waiting = X, record.array("waiting_y", len(X), len(self._units.y_mean))
+        self.n_waiting_ = 0 if self._waiting is None else len(self._waiting[0])
+        self.n_blocks_, self.n_rows_ = len(self._blocks), sum(len(block.X) for block in self._blocks)
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        """Rows of every block in turn."""
+        assert self._units is not None
+        share = -(-n_points // self.n_blocks_)
+        return self._units.from_network(torch.cat([block.X[:share] for block in self._blocks])[:n_points].cpu().numpy())
 
 
 def _with_first(first: Block, others: Iterator[Block]) -> Iterator[Block]:

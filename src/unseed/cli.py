@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from unseed import __version__
+from unseed.commands import help_texts
 
 app = typer.Typer(
     help="Confidence intervals for neural-network regression, with the luck of the seed taken out.",
@@ -18,24 +19,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-FIT_HELP = """Train on a table and write a model folder.
-
-All rows are trained on; how well left-out rows are predicted is printed. What becomes of the columns is remembered in the
-model:
-
-- numbers stay as they are;
-
-- true/false, yes/no become 1 and 0;
-
-- dates (YYYY-MM-DD, DD.MM.YYYY, or with slashes where day and month can be told apart; a time may follow) become days since
-the first training date;
-
-- other text becomes a category, one column of 0 and 1 for each value: at most 50 values, and a third of the rows.
-
-A missing value (an empty cell, NA, N/A, NaN, null, ?) is refused with its row and column, unless --impute median is given. A
-missing target always is. More than 20,000 rows are trained on in blocks.
-"""
 
 
 def _print_version(asked: bool) -> None:
@@ -100,7 +83,7 @@ _Impute = Annotated[
 _Model = Annotated[Path, typer.Argument(help="Folder that `unseed fit` wrote.")]
 
 
-@app.command(help=FIT_HELP)
+@app.command(help=help_texts.FIT)
 def fit(
     table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with a header.")],
     target: Annotated[str, typer.Option(help="Column to predict; several with commas between them: a,b.")],
@@ -116,7 +99,7 @@ def fit(
     quiet: _Quiet = False,
     as_json: _Json = False,
 ) -> None:
-    """Train; the help text is `FIT_HELP`."""
+    """Train on a table."""
     _check_pandas()
     from unseed.commands.fit import FitOptions
     from unseed.commands.fit import fit as run
@@ -126,7 +109,7 @@ def fit(
     run(table, out, options, Voice(quiet, as_json, typer.echo))
 
 
-@app.command()
+@app.command(help=help_texts.PREDICT)
 def predict(
     model: _Model,
     table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the columns of the training table.")],
@@ -140,14 +123,7 @@ def predict(
     quiet: _Quiet = False,
     as_json: _Json = False,
 ) -> None:
-    """Predictions and intervals for every row of a table.
-
-    The output has the columns and rows of the table in their order, and six columns more for each target y: y_mean,
-    y_mean_se (its standard error), y_mean_ci_lower and y_mean_ci_upper (confidence interval, for the function), y_obs_ci_lower
-    and y_obs_ci_upper (prediction interval, for one new observation).
-
-    Columns are found by name, in any order. A category that training rows did not have is refused.
-    """
+    """Predictions and intervals for every row of a table."""
     _check_pandas()
     from unseed.commands.predict import PredictOptions
     from unseed.commands.predict import predict as run

@@ -69,7 +69,7 @@ def _encoded(table: Table, options: FitOptions, voice: Voice) -> tuple[Schema, p
     y = schema.labels(table)
     encoded = schema.encode(table)
     voice.say(f"{len(table):,} rows, {schema.describe()}; target {', '.join(map(repr, targets))}.")
-    voice.note(*encoded.notes, *schema.remarks(encoded.X))
+    voice.note(*encoded.notes, *schema.notes_on_labels(table), *schema.remarks(encoded.X))
     return schema, encoded.X, y
 
 
@@ -84,7 +84,9 @@ def _train(X: pd.DataFrame, y: FloatArray, options: FitOptions, voice: Voice) ->
     if len(X) > MOST_ROWS and options.interval in ("auto", "batching"):
         voice.note(
             f"more than {MOST_ROWS:,} rows are trained on in blocks, and the intervals are those of batching; "
-            "--interval truth trains on all together, where memory and patience suffice"
+            "--interval truth trains on all together, where memory and patience suffice",
+            "prediction intervals of a model in blocks take the noise to be normal and the same everywhere; where it is not, "
+            "they are too narrow: compare them with rows whose target you know",
         )
         estimator = BlockwisePNCRegressor(**shared)
     with voice.working():

@@ -15,7 +15,8 @@ from unseed.errors import InvalidInputError
 from unseed.results import FloatArray, check_level
 from unseed.tables import Schema, Table, check_output, read_table, write_table
 
-EXTENSIONS = (".csv", ".tsv", ".parquet", ".pq")
+TYPED = (".parquet", ".pq")
+EXTENSIONS = (".csv", ".tsv", *TYPED)
 QUANTITIES = ("mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper")
 """Columns for each target, named after it: ``y_mean``, … ``ci`` is for the function, ``obs`` for a new observation."""
 
@@ -47,7 +48,8 @@ def predict(folder: Path, path: Path, out: Path | None, options: PredictOptions,
     voice.note(*encoded.notes)
     values = _predicted(model.estimator, encoded.X, options.level, voice)
     frame = pd.DataFrame(values, columns=pd.Index(added, dtype=object), index=table.frame.index)
-    write_table(pd.concat([table.frame, frame], axis=1), out)
+    kept = model.schema.with_numbers(table) if out.suffix.lower() in TYPED else table.frame
+    write_table(pd.concat([kept, frame], axis=1), out)
     voice.say(_first_rows(model.schema, frame, options.level))
     seconds = time.perf_counter() - start
     voice.say(f"Intervals: {out} ({len(table):,} rows, {len(added)} columns added). Everything took {seconds:.1f} s.")

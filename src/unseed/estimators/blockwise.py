@@ -109,8 +109,9 @@ class BlockwisePNCRegressor(IntervalRegressor):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
         self._begin()
-        if not (isinstance(X, np.memmap) and isinstance(y, np.memmap)):  # blocks of a memmap are checked as they are read
-            names = names_of(y)
+        as_block = self._checked  # blocks of a memmap are checked as they are read
+        if not (isinstance(X, np.memmap) and isinstance(y, np.memmap)):
+            names, as_block = names_of(y), self._as_block
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
             self._output_names = names
         if len(X) != len(y):
@@ -120,7 +121,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         n_blocks = max(2, round(len(X) / self._rows_of_a_block(len(X))))
         order = Streams.from_random_state(self.random_state).generator("resample", "blocks").permutation(len(X))
         parts = [np.sort(rows) for rows in np.array_split(order, n_blocks)]
-        self._add((self._checked(X[rows], y[rows]) for rows in parts), n_blocks)
+        self._add((as_block(X[rows], y[rows]) for rows in parts), n_blocks)
         return self
 
     def fit_stream(self, pieces: Iterable[Piece]) -> Self:
@@ -193,6 +194,10 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _checked(self, X: Any, y: Any) -> Block:
         is_first = not hasattr(self, "n_features_in_")
         X, y = validate_data(self, X, y, reset=is_first, multi_output=True, y_numeric=True, dtype=np.float64)
+        return self._as_block(X, y)
+
+    def _as_block(self, X: FloatArray, y: FloatArray) -> Block:
+        """Labels as columns, as many as earlier rows had."""
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         if not self.n_rows_ and self._waiting is None:
             self._single_output = y.ndim == 1

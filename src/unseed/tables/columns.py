@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from unseed.tables.cells import (
     TRUTH,
     Cells,
     is_decimal_comma,
-    looks_like_number,
     number,
     number_with_comma,
     why_not_a_number,
@@ -26,36 +25,8 @@ from unseed.tables.table import counted, listed
 MOST_LEVELS = 50
 """Different texts that a column of categories may have; nor more than a third of the rows."""
 
-_CELLS_LOOKED_AT = 10_000
-
 Place = Callable[[int], str]
 """Where a row of the column is, in words."""
-
-
-class ColumnRule(Protocol):
-    """How the cells of one column become numbers."""
-
-    @property
-    def name(self) -> str:
-        """Of the column."""
-        ...
-
-    @property
-    def outputs(self) -> list[str]:
-        """Names of the numbers it becomes."""
-        ...
-
-    def read(self, cells: Cells, place: Place) -> Cells:
-        """Cells with their meaning; refused, with their place, where they have none."""
-        ...
-
-    def encode(self, cells: Cells, *, fill: bool) -> FloatArray:
-        """Numbers of cells that were read, missing ones filled. Shape (n_rows, n_outputs)."""
-        ...
-
-    def describe(self) -> str:
-        """What is done, in a few words."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -227,49 +198,6 @@ class CategoryRule:
     def describe(self) -> str:
         """In a few words."""
         return f"category ({counted(len(self.levels), 'level')})"
-
-
-Rule = NumberRule | BooleanRule | DateRule | CategoryRule
-_KINDS: dict[str, type[Rule]] = {rule.kind: rule for rule in (NumberRule, BooleanRule, DateRule, CategoryRule)}
-
-
-def find_rule(name: str, cells: Cells, source: str, place: Place) -> Rule:
-    """The rule for a column, by what most of its cells are."""
-    present = cells.present.tolist()
-    if not present:
-        raise InvalidInputError(f"{source}, column {name!r}: every cell is missing; leave it out with --drop")
-    kind: str = cells.kind
-    if kind == "text":
-        first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
-        if all(text.lower() in TRUTH for text in set(present)):
-            kind = "boolean"
-        elif 2 * sum(map(dates.looks_like_date, first)) > len(first):
-            kind = "date"
-        elif 2 * sum(map(looks_like_number, first)) > len(first):
-            kind = "number"
-    if kind == "number":
-        return NumberRule.fit(name, NumberRule(name, 0.0).read(cells, place))
-    if kind == "boolean":
-        return BooleanRule.fit(name, BooleanRule(name, 0.0).read(cells, place))
-    if kind == "date":
-        return DateRule.fit(name, cells, place)
-    return CategoryRule.fit(name, cells, source)
-
-
-def rule_to_data(rule: Rule) -> dict[str, Any]:
-    """Plain data for JSON."""
-    return {"kind": rule.kind, **asdict(rule)}
-
-
-def rule_from_data(data: dict[str, Any]) -> Rule:
-    """The rule that plain data stand for; KeyError, TypeError or ValueError where they stand for none."""
-    fields = dict(data)
-    kind = _KINDS[fields.pop("kind")]
-    if kind is CategoryRule:
-        fields["levels"] = tuple(map(str, fields["levels"]))
-    for number_field in {"fill", "first"} & fields.keys() - ({"fill"} if kind is CategoryRule else set()):
-        fields[number_field] = float(fields[number_field])
-    return kind(**fields)
 
 
 def has_decimal_commas(cells: Cells) -> bool:

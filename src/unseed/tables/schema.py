@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ import numpy as np
 from unseed.errors import InvalidInputError
 from unseed.results import FloatArray
 from unseed.tables.cells import Cells, looks_like_number
-from unseed.tables.columns import NumberRule, Rule, find_rule, has_decimal_commas, rule_from_data, rule_to_data
+from unseed.tables.columns import NumberRule, has_decimal_commas
+from unseed.tables.rules import Rule, find_rule, rule_from_data, rule_to_data
 from unseed.tables.table import Table, counted, listed
 
 if TYPE_CHECKING:
@@ -98,6 +100,10 @@ class Schema:
         y = np.stack([self._target(table, name) for name in self.targets], axis=1)
         return y if len(self.targets) > 1 else y[:, 0]
 
+    def notes_on_labels(self, table: Table) -> list[str]:
+        """What was read in another way than it stands there."""
+        return _note_on_commas([name for name in self.targets if has_decimal_commas(Cells.of(table.frame[name]))])
+
     def _target(self, table: Table, name: str) -> FloatArray:
         cells, place = Cells.of(table.frame[name]), _place(table, name)
         gone = np.flatnonzero(cells.missing)
@@ -111,6 +117,13 @@ class Schema:
                 f"{table.source}, column {name!r}: the target is {values[0]:g} in every row; there is nothing to learn"
             )
         return np.asarray(values, dtype=np.float64)
+
+    def with_numbers(self, table: Table) -> pd.DataFrame:
+        """The table's frame with numbers where its text stands for them, for formats that have types."""
+        numbers = {rule.name: rule for rule in self.rules if isinstance(rule, NumberRule)}
+        cells = {name: Cells.of(table.frame[name]) for name in numbers}
+        texts = [name for name, column in cells.items() if column.kind == "text"]
+        return table.frame.assign(**{name: numbers[name].read(cells[name], _place(table, name)).values for name in texts})
 
     def remarks(self, X: pd.DataFrame) -> list[str]:
         """What a person may want to know of training features: constant ones, and those that count the rows."""
@@ -171,7 +184,7 @@ class Schema:
 
     def _notes_on_commas(self, cells: dict[str, Cells]) -> list[str]:
         names = [rule.name for rule in self.rules if isinstance(rule, NumberRule) and has_decimal_commas(cells[rule.name])]
-        return [f"decimal commas were read as points: {listed(names)}"] if names else []
+        return _note_on_commas(names)
 
 
 def named_columns(option: str, text: str, table: Table) -> list[str]:
@@ -189,14 +202,23 @@ def named_columns(option: str, text: str, table: Table) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in table.names:
-            header = "; is the first line of the file a header?" if all(map(looks_like_number, table.names)) else ""
-            raise InvalidInputError(
-                f"{option} {name!r} is not a column of {table.source}; it has {listed(table.names)}{header}"
-            )
+            there = f"it has {listed(table.names)}"
+            if close := _closest(name, table.names):
+                there = f"did you mean {listed([close])}?"
+            elif all(map(looks_like_number, table.names)):
+                there += "; is the first line of the file a header?"
+            raise InvalidInputError(f"{option} {name!r} is not a column of {table.source}; {there}")
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise InvalidInputError(f"{option} names {twice[0]!r} twice")
     return names
+
+
+def _closest(name: str, names: Sequence[str]) -> str:
+    """A name that was probably meant, however it is capitalised; nothing where there is none."""
+    plain = {other.casefold(): other for other in names}
+    close = difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=0.8)
+    return plain[close[0]] if close else ""
 
 
 def shown(name: str) -> str:
@@ -206,6 +228,10 @@ def shown(name: str) -> str:
 
 def _place(table: Table, name: str) -> Any:
     return lambda row: table.place(row, name)
+
+
+def _note_on_commas(names: list[str]) -> list[str]:
+    return [f"decimal commas were read as points: {listed(names)}"] if names else []
 
 
 def _refuse_missing(table: Table, cells: dict[str, Cells]) -> None:

@@ -1,6 +1,7 @@
 """Blocks, each solved alone, whatever way the rows arrive."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
@@ -26,8 +27,8 @@ def pieces(sizes, y=Y):
     return [(X[end - size : end], y[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
 
 
-def assert_same(left, right):
-    a, b = left.get_prediction(X_NEW), right.get_prediction(X_NEW)
+def assert_same(left, right, points=X_NEW):
+    a, b = left.get_prediction(points), right.get_prediction(X_NEW)
     assert_allclose(a.mean, b.mean, rtol=1e-12)
     assert_allclose(a.standard_error, b.standard_error, rtol=1e-9)
     assert_allclose(a.components.noise, b.components.noise, rtol=1e-9)
@@ -118,6 +119,12 @@ def test_several_outputs_and_a_network_that_is_chosen():
     assert reg.selection_ is not None
     assert reg.n_blocks_ == 8
     assert np.isnan(p.components.procedural).all()
+
+
+def test_a_data_frame_is_fitted_without_a_warning_about_its_names():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    reg = BlockwisePNCRegressor(block_size=100, **OPTIONS).fit(frame, Y)
+    assert_same(reg, BlockwisePNCRegressor(block_size=100, **OPTIONS).fit(X, Y), pd.DataFrame(X_NEW, columns=frame.columns))
 
 
 def test_noise_is_that_of_the_data():

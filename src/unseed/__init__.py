@@ -13,11 +13,11 @@ from unseed.findings import Diagnosis
 from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
 from unseed.many import predict_interval_many
 from unseed.networks import MLP, MonteCarloMean
+from unseed.persistence import Compression, read_document
 from unseed.results import Components, Prediction
 from unseed.selection import AutoNetwork
 from unseed.solvers import SGD, Converged, GaussNewton, GradientDescent, GradientFlow
-
-__version__ = "0.1.0"
+from unseed.version import __version__
 
 __all__ = [
     "MLP",
@@ -27,6 +27,7 @@ __all__ = [
     "BlockwisePNCRegressor",
     "CheapBootstrap",
     "Components",
+    "Compression",
     "Converged",
     "DeepEnsembleRegressor",
     "Diagnosis",
@@ -48,4 +49,5 @@ __all__ = [
     "__version__",
     "parquet_pieces",
     "predict_interval_many",
+    "read_document",
 ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from unseed import __version__
+from unseed.commands import help_texts
 
 app = typer.Typer(
     help="Confidence intervals for neural-network regression, with the luck of the seed taken out.",
@@ -66,6 +69,99 @@ def demo(
         raise InvalidInputError(f"out={str(out)!r} could not be written: {error.strerror or error}") from error
     demonstration.save_report(result, level, page, f"unseed demo --level {level:g} --interval {interval} --seed {seed}")
     typer.echo(f"Figure: {out}. Report: {page}. Everything took {time.perf_counter() - start:.1f} s.")
+
+
+class Impute(StrEnum):
+    """How missing values are filled."""
+
+    MEDIAN = "median"
+
+
+_Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+_Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output instead of words.")]
+_Delimiter = Annotated[str | None, typer.Option(help="Of a text file, such as ';' or tab; found by itself by default.")]
+_Sheet = Annotated[str | None, typer.Option(help="Of an Excel workbook; the first by default.")]
+_Impute = Annotated[
+    Impute | None,
+    typer.Option(help="Fill missing values: numbers and dates by the training median, others by the most frequent value."),
+]
+_Model = Annotated[Path, typer.Argument(help="Folder that `unseed fit` wrote.")]
+
+
+@app.command(help=help_texts.FIT)
+def fit(
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with a header.")],
+    target: Annotated[str, typer.Option(help="Column to predict; several with commas between them: a,b.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the model; by default named after the table.")] = None,
+    interval: Annotated[str, typer.Option(help="Interval method, such as cheap_bootstrap.")] = "auto",
+    impute: _Impute = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, with commas between them.")] = None,
+    delimiter: _Delimiter = None,
+    sheet: _Sheet = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the resamples.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
+    jobs: Annotated[int | None, typer.Option(help="Networks solved at the same time.")] = None,
+    quiet: _Quiet = False,
+    as_json: _Json = False,
+) -> None:
+    """Train on a table."""
+    _check_pandas()
+    from unseed.commands.fit import FitOptions
+    from unseed.commands.fit import fit as run
+    from unseed.commands.voice import Voice
+
+    options = FitOptions(target, interval, impute is not None, drop, delimiter, sheet, seed, device, jobs)
+    run(table, out, options, Voice(quiet, as_json, typer.echo))
+
+
+@app.command(help=help_texts.PREDICT)
+def predict(
+    model: _Model,
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the columns of the training table.")],
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write, .csv, .tsv or .parquet; by default named after the table.")
+    ] = None,
+    impute: _Impute = None,
+    delimiter: _Delimiter = None,
+    sheet: _Sheet = None,
+    quiet: _Quiet = False,
+    as_json: _Json = False,
+) -> None:
+    """Predictions and intervals for every row of a table."""
+    _check_pandas()
+    from unseed.commands.predict import PredictOptions
+    from unseed.commands.predict import predict as run
+    from unseed.commands.voice import Voice
+
+    options = PredictOptions(level, impute is not None, delimiter, sheet)
+    run(model, table, out, options, Voice(quiet, as_json, typer.echo))
+
+
+@app.command()
+def diagnose(
+    model: _Model,
+    table: Annotated[Path | None, typer.Argument(help="New rows; those far from the training rows are named.")] = None,
+    impute: _Impute = None,
+    delimiter: _Delimiter = None,
+    sheet: _Sheet = None,
+    quiet: _Quiet = False,
+    as_json: _Json = False,
+) -> None:
+    """Can the intervals of a model be believed? What holds, what does not, and what to change."""
+    _check_pandas()
+    from unseed.commands.diagnose import diagnose as run
+    from unseed.commands.voice import Voice
+
+    voice = Voice(quiet, as_json, typer.echo)
+    run(model, table, voice, impute=impute is not None, delimiter=delimiter, sheet=sheet)
+
+
+def _check_pandas() -> None:
+    from unseed.errors import InvalidInputError
+
+    if importlib.util.find_spec("pandas") is None:
+        raise InvalidInputError("tables need pandas; install it with: pip install 'unseed[frames]'")
 
 
 @app.command()

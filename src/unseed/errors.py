@@ -9,6 +9,10 @@ class InvalidInputError(UnseedError, ValueError):
     """An argument or a data set cannot be used; the text names it, its value and the remedy."""
 
 
+class ModelFileError(InvalidInputError):
+    """A saved model cannot be read or written; the text names the file, the fault and the remedy."""
+
+
 class SingularKernelError(UnseedError):
     """The regularised kernel matrix could not be factorised."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Progress:
-    """Talks only when ``active``.
+    """Talks only when ``active``; a bar appears once its work has taken ``delay`` seconds.
 
     Examples
     --------
@@ -20,6 +20,7 @@ class Progress:
     """
 
     active: bool = False
+    delay: float = 0.0
 
     def say(self, message: str, since: float) -> None:
         """Print one line with the seconds that passed."""
@@ -39,7 +40,7 @@ class Progress:
             yield lambda **figures: None
             self.say(f"{title} done", start)
             return
-        with tqdm(total=total, desc=f"[unseed] {title}") as bar:
+        with tqdm(total=total, desc=f"[unseed] {title}", delay=self.delay) as bar:
 
             def step(**figures: float) -> None:
                 bar.set_postfix({name: f"{value:.3g}" for name, value in figures.items()}, refresh=False)

@@ -37,6 +37,10 @@ class Scaling:
         """Features in the network's units."""
         return (X - self.x_mean) / self.x_scale
 
+    def from_network(self, inputs: FloatArray) -> FloatArray:
+        """Features in the user's units, to within rounding."""
+        return inputs * self.x_scale + self.x_mean
+
     def to_labels(self, y: FloatArray) -> FloatArray:
         """Labels in the network's units."""
         return (y - self.y_mean) / self.y_scale

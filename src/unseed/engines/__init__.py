@@ -1,5 +1,6 @@
 """Engines train networks on resample plans."""
 
+from unseed.engines.anchored import AnchoredPosterior, AnchoredReplicates
 from unseed.engines.base import Convergence, Engine, KnowsOtherSeeds, KnowsPosterior, LeftOut, Network, Task, Trained
 from unseed.engines.blocks import BlockFit, FullFit, block_rows
 from unseed.engines.kernel import KernelEngine, KernelReplicates
@@ -7,8 +8,11 @@ from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
 from unseed.engines.stacks import cross_stacked, solve_stacked
 from unseed.engines.starts import make_batch
+from unseed.engines.tangent import TangentFit
 
 __all__ = [
+    "AnchoredPosterior",
+    "AnchoredReplicates",
     "BlockFit",
     "Convergence",
     "Engine",
@@ -23,6 +27,7 @@ __all__ = [
     "Network",
     "NetworkEngine",
     "NetworkReplicates",
+    "TangentFit",
     "Task",
     "Trained",
     "block_rows",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -84,7 +85,7 @@ class KernelReplicates:
     points: Profile
     contrast: Tensor  # (n_rows, n_outputs)
     dual: Tensor  # (n_replicates, n_rows, n_groups, n_outputs)
-    references: list[tuple[Tensor, Factor]]
+    references: Sequence[tuple[Tensor, Factor]]
 
     def predict(self, X: Tensor) -> Tensor:
         """One pass over the cross-kernel, which is never held as a whole, serves all replicates."""

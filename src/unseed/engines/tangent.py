@@ -60,7 +60,7 @@ class TangentFit:
     def predict(self, X: Tensor, dual: Tensor) -> Tensor:
         """Kernel between new points and rows, times dual weights (n_rows, g, k). Shape (n_points, g, k)."""
         _, n_groups, k = dual.shape
-        flat = dual.transpose(1, 2).flatten(0, 1)
+        flat = dual.transpose(1, 2).flatten(0, 1).contiguous()  # products depend on the order in memory, in their last bits
         return torch.cat([(block @ flat).reshape(-1, k, n_groups).transpose(1, 2) for block in self._cross(X)])
 
     def start(self, X: Tensor) -> Tensor:

@@ -9,11 +9,12 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed.checks import check_flag
 from unseed.errors import InvalidInputError
+from unseed.estimators.saving import Saved
 from unseed.frames import index_of, names_of, to_pandas
 from unseed.machine import resolve_device
 from unseed.progress import Progress
@@ -45,7 +46,7 @@ class TrainingData(NamedTuple):
         return torch.tensor(self.scaling.to_labels(self.y), device=self.device)
 
 
-class IntervalRegressor(RegressorMixin, BaseEstimator):
+class IntervalRegressor(RegressorMixin, Saved):
     """Base of the regressors; subclasses train and say what they know at new points."""
 
     def fit(self, X: Any, y: Any) -> Self:

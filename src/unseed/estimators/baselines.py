@@ -13,6 +13,9 @@ from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module, resolve_engine, resolve_network
 from unseed.intervals import IntervalMethod, resolve_interval
 from unseed.networks import MLP, ModuleFactory
+from unseed.persistence import Draft, Record
+from unseed.persistence.baselines import get_dropout, put_dropout
+from unseed.persistence.replicates import Setting, get_ensemble, put_ensemble
 from unseed.predictors import EnsembleReplicates, train_dropout, with_members
 from unseed.random import RandomState
 from unseed.results import Estimate, FloatArray
@@ -102,7 +105,7 @@ class DeepEnsembleRegressor(IntervalRegressor):
         choice = choose(self.network, self.regularization, data, labels, converges=engine.converges)
         task = Task(inputs, labels[:, None], choice.network, choice.regularization, data.streams, data.progress)
         trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
-        self._replicates = EnsembleReplicates(trained, plan, data.scaling, data.device, members)
+        self._replicates, self._task = EnsembleReplicates(trained, plan, data.scaling, data.device, members), task
         self.interval_, self.engine_ = method, engine
         self.network_, self.regularization_ = choice.network, choice.regularization
 
@@ -125,6 +128,20 @@ class DeepEnsembleRegressor(IntervalRegressor):
 
     def _numbers_per_point(self) -> int:
         return int(self._replicates.numbers_per_point)
+
+    def _put(self, draft: Draft) -> None:
+        for name in ("interval", "engine", "network", "regularization"):
+            draft.describe(name, getattr(self, f"{name}_"))
+        put_ensemble(draft, self._replicates, self._task)
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        for name in ("interval", "engine", "network", "regularization"):
+            setattr(self, f"{name}_", record.described(name))
+        setting = Setting(self.engine_, self.network_, self.regularization_, device)
+        self._replicates, self._task = get_ensemble(record, setting)
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        return self._replicates.scaling.from_network(self._task.X[:n_points].cpu().numpy())
 
 
 class SingleNetworkRegressor(DeepEnsembleRegressor):
@@ -269,3 +286,17 @@ class MCDropoutRegressor(IntervalRegressor):
 
     def _numbers_per_point(self) -> int:
         return max(self.passes, self._network.batch.width)
+
+    def _put(self, draft: Draft) -> None:
+        draft.describe("network", self.network_)
+        draft.describe("regularization", self.regularization_)
+        put_dropout(draft, self._network)
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        self.network_, self.regularization_ = record.described("network"), record.described("regularization")
+        self._network = get_dropout(record, self.network_, device)
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        scaling = self._network.scaling
+        steps = np.linspace(-1, 1, n_points).reshape(-1, *[1] * scaling.x_mean.ndim)  # no rows are kept: around their mean
+        return scaling.from_network(steps + np.zeros_like(scaling.x_mean))

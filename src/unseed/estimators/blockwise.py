@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed.blocks import Block, Piece, regrouped
 from unseed.checks import check_flag, check_number, check_whole_number
@@ -19,15 +20,20 @@ from unseed.engines import BlockFit, FullFit, block_rows
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module
+from unseed.estimators.shrinking import check_dtype, measured
 from unseed.frames import names_of
 from unseed.machine import one_thread, resolve_device
 from unseed.networks import MLP
+from unseed.persistence import Draft, Record
+from unseed.persistence.baselines import get_blocks, put_blocks
+from unseed.persistence.compression import with_block_rounded
 from unseed.progress import Progress
 from unseed.random import RandomState, Streams
 from unseed.results import Estimate, FloatArray
 from unseed.scaling import Scaling
 
 STREAM_ROWS = 2048
+_LOOKED_AT = 1000  # rows at which a compressed model is compared
 
 
 class BlockwisePNCRegressor(IntervalRegressor):
@@ -71,6 +77,8 @@ class BlockwisePNCRegressor(IntervalRegressor):
         Rows of a block, to within a half where the rows cannot be divided evenly.
     centre_ : FullFit or None
         The network on all rows: its ``relative_residual``, ``iterations`` and whether it ``converged``.
+    compression_ : Compression
+        What a model made by `compress` has saved and changed.
     network_, regularization_, selection_
         What the arguments came to.
 
@@ -130,8 +138,9 @@ class BlockwisePNCRegressor(IntervalRegressor):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
         self._begin()
-        if not (isinstance(X, np.memmap) and isinstance(y, np.memmap)):  # blocks of a memmap are checked as they are read
-            names = names_of(y)
+        as_block = self._checked  # blocks of a memmap are checked as they are read
+        if not (isinstance(X, np.memmap) and isinstance(y, np.memmap)):
+            names, as_block = names_of(y), self._as_block
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
             self._output_names = names
         if len(X) != len(y):
@@ -142,7 +151,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         n_blocks = max(2, round(len(X) / self.block_size_))
         order = Streams.from_random_state(self.random_state).generator("resample", "blocks").permutation(len(X))
         parts = [np.sort(rows) for rows in np.array_split(order, n_blocks)]
-        self._add((self._checked(X[rows], y[rows]) for rows in parts), n_blocks)
+        self._add((as_block(X[rows], y[rows]) for rows in parts), n_blocks)
         self._find_centre()
         return self
 
@@ -186,6 +195,28 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self._add(((X[i * size : (i + 1) * size], y[i * size : (i + 1) * size]) for i in range(n_whole)), n_whole)
         return self
 
+    def compress(self, *, dtype: str = "float32") -> Self:
+        """The same blocks with rows in float32, solved again; ``compression_`` says what that has saved and changed.
+
+        The estimator itself stays as it is.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}
+        """
+        check_is_fitted(self, "is_fitted_")
+        small = copy.copy(self)
+        small._blocks = list(self._blocks)
+        if check_dtype(dtype) == "float32":
+            tasks = (delayed(with_block_rounded)(block, self.network_, self.regularization_) for block in self._blocks)
+            with self._threads():
+                small._blocks = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+        points = self._some_points(_LOOKED_AT)
+        sizes = self.size_in_bytes(), small.size_in_bytes()
+        rows = self.n_rows_, self.n_rows_
+        small.compression_ = measured(self._estimate(points), small._estimate(points), dtype, rows, sizes)
+        return small
+
     def _begin(self) -> None:
         self._forget()
         self._check_options()
@@ -199,6 +230,10 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _checked(self, X: Any, y: Any) -> Block:
         is_first = not hasattr(self, "n_features_in_")
         X, y = validate_data(self, X, y, reset=is_first, multi_output=True, y_numeric=True, dtype=np.float64)
+        return self._as_block(X, y)
+
+    def _as_block(self, X: FloatArray, y: FloatArray) -> Block:
+        """Labels as columns, as many as earlier rows had."""
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         if not self.n_rows_ and self._waiting is None:
             self._single_output = y.ndim == 1
@@ -324,6 +359,34 @@ class BlockwisePNCRegressor(IntervalRegressor):
 
     def _numbers_per_point(self) -> int:
         return max(max(len(block.X) for block in self._blocks), self.n_blocks_)
+
+    def _put(self, draft: Draft) -> None:
+        assert self._units is not None
+        for name in ("network", "regularization", "selection"):
+            draft.describe(name, getattr(self, f"{name}_"))
+        put_blocks(draft, self._blocks, self._units)
+        draft.facts["has_waiting"] = self._waiting is not None
+        if self._waiting is not None:
+            draft.put("waiting_X", self._waiting[0])
+            draft.put("waiting_y", self._waiting[1])
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        for name in ("network", "regularization", "selection"):
+            setattr(self, f"{name}_", record.described(name))
+        self._where = device
+        self._blocks, self._units = get_blocks(record, device)
+        self._waiting = None
+        if record.fact("has_waiting", bool):
+            X = record.array("waiting_X", None, *self._units.x_mean.shape)
+            self._waiting = X, record.array("waiting_y", len(X), len(self._units.y_mean))
+        self.n_waiting_ = 0 if self._waiting is None else len(self._waiting[0])
+        self.n_blocks_, self.n_rows_ = len(self._blocks), sum(len(block.X) for block in self._blocks)
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        """Rows of every block in turn."""
+        assert self._units is not None
+        share = -(-n_points // self.n_blocks_)
+        return self._units.from_network(torch.cat([block.X[:share] for block in self._blocks])[:n_points].cpu().numpy())
 
 
 def _with_first(first: Block, others: Iterator[Block]) -> Iterator[Block]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +16,27 @@ from sklearn.utils.validation import check_is_fitted
 from unseed import resampling
 from unseed.checks import check_whole_number
 from unseed.diagnosis import diagnose
-from unseed.engines import Engine, KernelEngine, Network, Task, Trained, make_batch
+from unseed.engines import Engine, KernelEngine, KernelReplicates, Network, NetworkReplicates, Task, Trained, make_batch
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module, resolve_engine
+from unseed.estimators.shrinking import check_anchors, check_dtype, measured
 from unseed.findings import Diagnosis
 from unseed.frames import index_of
 from unseed.intervals import IntervalMethod, resolve_interval
 from unseed.networks import MLP, AveragedDraws, GivenMean, InitialMean, ModuleFactory, MonteCarloMean, ZeroMean
+from unseed.persistence import Draft, Record
+from unseed.persistence.compression import rounded, with_anchors, with_rounded_rows
+from unseed.persistence.replicates import Setting, get_pnc, put_pnc
 from unseed.predictors import CheckedRows, ContrastReplicates, PNCReplicates, PosteriorLaw
 from unseed.random import RandomState, Streams
 from unseed.resampling import Plan
 from unseed.residuals import MIN_ROWS
-from unseed.results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, Prediction
+from unseed.results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
 from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
+_CHOSEN = "interval", "engine", "network", "regularization", "selection"  # what the arguments came to
 _CHECKED_ROWS, _ENOUGH_SCORES, _RIVAL_ROWS = 1000, 60, 4096
 
 
@@ -87,6 +93,8 @@ class PNCRegressor(IntervalRegressor):
         How training went, network by network (network engine only).
     n_rows_ : int
         Training rows.
+    compression_ : Compression
+        What a model made by `compress` has saved and changed.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -144,6 +152,16 @@ class PNCRegressor(IntervalRegressor):
         choice = Choice(self.network_, self.regularization_, self.selection_)
         return diagnose(self._replicates, self.interval_, self._probe, choice, points)
 
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Accuracy at training rows, each predicted from all others; from the factorisation that is there, without training.
+
+        None where no converged network has seen all rows.
+        """
+        check_is_fitted(self, "is_fitted_")
+        if not self._replicates.has_posterior:
+            return None
+        return LeaveOneOut.of(self._replicates.checked.y, self._replicates.left_out.errors)
+
     def get_contrast(self, X: Any, X_other: Any) -> Prediction:
         """Everything about the differences f(x) − f(x'), row by row, as one frozen object.
 
@@ -191,6 +209,48 @@ class PNCRegressor(IntervalRegressor):
         generator = Streams.from_random_state(random_state).generator("sample networks")
         draws = self._replicates.draw_networks(X, n_networks, members, generator)
         return draws[..., 0] if self._single_output else draws
+
+    def compress(self, *, dtype: str = "float64", anchors: int | None = None) -> Self:
+        """A smaller model of the same functions; its ``compression_`` says what that has saved and changed.
+
+        For the kernel engine. The estimator itself stays as it is.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            Of rows and labels. Dual weights are solved for again, in float64: as many factorisations as `fit` makes.
+        anchors : int or None
+            Keep at most so many rows, those that say most about all, and reproduce every replicate's function from them by
+            least squares. The posterior variance becomes that of the projected process. Procedural variances are NaN then, and
+            `sample_networks` is not available; the infinitesimal jackknife needs all rows.
+        """
+        check_is_fitted(self, "is_fitted_")
+        check_dtype(dtype)
+        if not isinstance(self._replicates.trained, KernelReplicates) or self._task is None:
+            raise InvalidInputError(
+                f"compress is for whole models of engine='kernel', and this one has {type(self._replicates.trained).__name__}"
+            )
+        n_anchors = check_anchors(anchors, len(self._task.X))
+        if n_anchors is not None and self.interval_.uses_influence:
+            raise InvalidInputError(f"anchors={anchors}: {self.interval_} needs all rows; use dtype='float32' alone")
+        return self._compressed(dtype, n_anchors)
+
+    def _compressed(self, dtype: str, anchors: int | None) -> Self:
+        small = copy.copy(self)
+        assert self._task is not None
+        if dtype == "float32":
+            rival = self.selection_.rival if self.selection_ is not None else None
+            small._replicates, small._task = with_rounded_rows(self._replicates, self._task, self.engine_, rival, self.n_jobs)
+            small._probe = rounded(self._probe)
+        n_rows = n_left = len(self._task.X)
+        if anchors is not None:
+            assert small._task is not None
+            small._replicates, n_left = with_anchors(small._replicates, small._task.X, anchors, dtype)
+            small._task = None
+        points = np.concatenate([self._replicates.checked.X, self._probe])
+        sizes = self.size_in_bytes(), small.size_in_bytes()
+        small.compression_ = measured(self._estimate(points), small._estimate(points), dtype, (n_rows, n_left), sizes)
+        return small
 
     def _check_options(self) -> None:
         engine = resolve_engine(self.engine)
@@ -241,6 +301,7 @@ class PNCRegressor(IntervalRegressor):
         self._replicates = PNCReplicates(
             trained, plan, data.scaling, data.device, mean, checked, engine.converges, self.noise, rival
         )
+        self._task: Task | None = task  # rows and labels, for whoever saves the model
         # Points where `diagnose` looks: half-way between rows, since at the rows themselves an interpolating fit is perfect.
         pairs = data.streams.generator("probe").integers(len(data.X), size=(2, _PROBES))
         self._probe = (data.X[pairs[0]] + data.X[pairs[1]]) / 2
@@ -326,3 +387,22 @@ class PNCRegressor(IntervalRegressor):
 
     def _numbers_per_point(self) -> int:
         return int(self._replicates.numbers_per_point)
+
+    def _put(self, draft: Draft) -> None:
+        for name in _CHOSEN:
+            draft.describe(name, getattr(self, f"{name}_"))
+        draft.put("probe", self._probe)
+        put_pnc(draft, self._replicates, self._task)
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        for name in _CHOSEN:
+            setattr(self, f"{name}_", record.described(name))
+        setting = Setting(self.engine_, self.network_, self.regularization_, device)
+        rival = self.selection_.rival if self.selection_ is not None else None
+        self._replicates, self._task = get_pnc(record, setting, self.initial_mean, rival)
+        self._probe = record.array("probe", None, *self._row_shape)
+        if isinstance(self._replicates.trained, NetworkReplicates):
+            self.convergence_ = self._replicates.trained.convergence
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        return self._replicates.checked.X[:n_points]

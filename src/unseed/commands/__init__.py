@@ -1,0 +1,1 @@
+"""What the commands do; `unseed.cli` only reads the options."""

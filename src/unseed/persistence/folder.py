@@ -100,7 +100,7 @@ def read_file(path: str | Path, description: Mapping[str, Any], file: str) -> by
     """Content of one of the files that a description lists, if it is as long as listed and no byte has changed."""
     name, files = Path(path) / file, description.get("files")
     entry = files.get(file) if isinstance(files, dict) else None
-    if not isinstance(entry, dict):
+    if not isinstance(entry, dict) or Path(file).name != file:
         raise ModelFileError(f"{path} has no {file}; it was saved without one")
     try:
         size = name.stat().st_size

@@ -121,7 +121,7 @@ def test_what_anchors_take_away_is_said():
         small.sample_networks(X_NEW, 2)
     with pytest.raises(InvalidInputError, match="whole models"):
         small.compress(anchors=10)
-    with pytest.raises(InvalidInputError, match="InfinitesimalJackknife.* needs all rows"):
+    with pytest.raises(InvalidInputError, match=r"InfinitesimalJackknife.* needs all rows"):
         fitted(interval="infinitesimal_jackknife").compress(anchors=10)
     assert max(fitted(interval="infinitesimal_jackknife").compress(dtype="float32").compression_.largest_error_change) < 1e-3
 
@@ -177,7 +177,7 @@ def test_options_that_cannot_be(options, match):
 
 
 def test_other_engines_are_refused():
-    with pytest.raises(InvalidInputError, match="engine='kernel'.*LinearizedReplicates"):
+    with pytest.raises(InvalidInputError, match=r"engine='kernel'.*LinearizedReplicates"):
         fitted(engine="linearized", network=MLP(width=8)).compress(dtype="float32")
 
 

@@ -120,6 +120,11 @@ class TestAccidents:
     def test_no_permission(self, model):
         (model / TENSORS).chmod(0)
         refused(model, "Permission denied")
+        model.parent.chmod(0)
+        try:
+            refused(model, "Permission denied")
+        finally:
+            model.parent.chmod(0o700)
 
 
 class TestVersions:

@@ -77,7 +77,11 @@ def write(path: str | Path, description: Mapping[str, Any], files: Mapping[str, 
 def read_description(path: str | Path) -> dict[str, Any]:
     """Description of a model, if this version of unseed can read it and no byte has changed."""
     folder = Path(path)
-    if not folder.exists():
+    try:
+        is_there = folder.exists()
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be looked at ({error.strerror}); give a folder that you may read") from error
+    if not is_there:
         raise ModelFileError(f"{path} does not exist; give the folder that was saved to")
     if not folder.is_dir():
         raise ModelFileError(f"{path} is a file; give the folder that was saved to")

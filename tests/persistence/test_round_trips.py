@@ -2,8 +2,10 @@
 
 import io
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -312,6 +314,17 @@ def _asked(reg):
 def test_a_loaded_model_can_be_fitted_again(tmp_path):
     loaded = round_trip(fitted(), tmp_path / "model").fit(X[:50], Y[:50, 0])
     assert_same_prediction(PNCRegressor(**OPTIONS).fit(X[:50], Y[:50, 0]), loaded)
+
+
+def test_what_the_page_shows_runs_and_is_true(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "saving.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(block, "saving.md", "exec"), {})
+    size, report = capsys.readouterr().out.splitlines()
+    assert f"{int(size):,}, before" in page
+    assert "in units of y" in report
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "small"}
 
 
 def test_size_is_that_of_the_files(tmp_path):

@@ -53,3 +53,23 @@ def test_running_out_of_memory_splits_the_replicates(monkeypatch):
     monkeypatch.setattr(cohorts, "_train", small_memory)
     assert_allclose(intervals("cuda", engine=NetworkEngine(dtype="float64")), expected, rtol=1e-5)
     assert max(sizes) > 4
+
+
+@pytest.mark.parametrize(
+    "engine", [KernelEngine(), LinearizedEngine(), NetworkEngine(trainer=GradientDescent(steps=50))], ids=str
+)
+def test_a_model_saved_on_the_gpu_is_loaded_on_the_cpu(engine, tmp_path):
+    reg = PNCRegressor(network=NETWORK, regularization=0.01, random_state=0, device="cuda", engine=engine).fit(X, Y)
+    reg.save(tmp_path / "model")
+    here, there = (PNCRegressor.load(tmp_path / "model", device=device) for device in ("cpu", None))
+    assert (here._replicates.device.type, there._replicates.device.type) == ("cpu", "cuda")
+    assert_allclose(here.predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1], rtol=1e-7)
+    assert_allclose(there.predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"dtype": "float32"}, {"anchors": 40}], ids=str)
+def test_a_model_compressed_on_the_gpu_is_loaded_on_the_cpu(options, tmp_path):
+    reg = PNCRegressor(network=NETWORK, regularization=0.01, random_state=0, device="cuda").fit(X, Y).compress(**options)
+    reg.save(tmp_path / "model")
+    here = PNCRegressor.load(tmp_path / "model", device="cpu")
+    assert_allclose(here.predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1], rtol=1e-6)

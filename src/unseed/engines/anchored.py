@@ -15,11 +15,13 @@ from torch import Tensor
 
 from unseed.engines.base import LeftOut
 from unseed.engines.kernel import KernelReplicates
-from unseed.errors import InvalidInputError, NotAvailableError
+from unseed.errors import InvalidInputError, NotAvailableError, SingularKernelError
 from unseed.kernels import PopulationKernel, Profile
 from unseed.solvers import WeightedRidge
+from unseed.solvers.ridge import JITTERS
 
-_EXHAUSTED = 1e-10  # share of the largest kernel diagonal below which no row adds anything to the anchors
+_EXHAUSTED = 1e-11  # share of the largest kernel diagonal below which no row adds anything to the anchors
+_CANDIDATES = 4096  # rows among which anchors are chosen, at least
 _PAIRS_AT_A_TIME = 64
 _CUT = "this model was cut to anchors and has no longer what {} needs; use the model it was made from"
 
@@ -178,30 +180,37 @@ def _paired(kernel: PopulationKernel, left: Profile, right: Profile) -> Tensor:
 def choose_anchors(kernel: PopulationKernel, points: Profile, n_anchors: int) -> Tensor:
     """Rows that together say most about all others, by pivoted Cholesky: each next one is the least known so far.
 
-    Fewer than asked for where the others add nothing. Shape (m,), in the order of the rows.
+    Of many rows, some thousand evenly spaced ones are looked at. Fewer than asked for where the others add nothing. Shape
+    (m,), in the order of the rows.
     """
-    unknown = points.diagonal.ntk.clone()
+    n_candidates = min(len(points), max(_CANDIDATES, 2 * n_anchors))
+    candidates = torch.linspace(0, len(points) - 1, n_candidates, dtype=torch.float64).long().to(points.directions.device)
+    gram = kernel.ntk_gram(points[candidates])
+    unknown = gram.diagonal().clone()
     enough = _EXHAUSTED * float(unknown.max())
-    factor = unknown.new_zeros(len(points), n_anchors)
+    factor = gram.new_zeros(len(gram), n_anchors)
     chosen: list[int] = []
     for column in range(n_anchors):
         row = int(unknown.argmax())
         if float(unknown[row]) <= enough:
             break
-        entry = kernel.ntk_cross(points, points[slice(row, row + 1)])[:, 0] - factor[:, :column] @ factor[row, :column]
-        factor[:, column] = entry / unknown[row].sqrt()
+        factor[:, column] = (gram[:, row] - factor[:, :column] @ factor[row, :column]) / unknown[row].sqrt()
         unknown = (unknown - factor[:, column].square()).clamp_min(0.0)
         unknown[row] = 0.0
         chosen.append(row)
-    return torch.tensor(sorted(chosen), device=unknown.device)
+    return candidates[sorted(chosen)]
 
 
 def _root(kernel: PopulationKernel, points: Profile) -> Tensor:
     """L with L Lᵀ = K(Z, Z), whose diagonal is raised by what rounding may have taken from it."""
     matrix = kernel.ntk_gram(points)
-    matrix.diagonal().mul_(1 + _EXHAUSTED)
-    root: Tensor = torch.linalg.cholesky(matrix)
-    return root
+    scale = matrix.diagonal().mean()
+    for jitter in JITTERS:
+        root: Tensor
+        root, failed = torch.linalg.cholesky_ex(matrix + jitter * scale * torch.eye(len(matrix)).to(matrix))
+        if not int(failed):
+            return root
+    raise SingularKernelError(f"{len(matrix)} anchors are too close to each other for float64; use fewer anchors")
 
 
 def _posterior(whole: KernelReplicates, features: Tensor, checked: Tensor) -> AnchoredPosterior | None:

@@ -7,7 +7,7 @@ import torch
 
 from unseed import resampling
 from unseed.checks import check_share, check_whole_number
-from unseed.engines import Engine, KernelEngine, Task, make_batch
+from unseed.engines import Engine, KernelEngine, LinearizedEngine, NetworkEngine, Task, make_batch
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module, resolve_engine, resolve_network
@@ -19,6 +19,7 @@ from unseed.persistence.replicates import Setting, get_ensemble, put_ensemble
 from unseed.predictors import EnsembleReplicates, train_dropout, with_members
 from unseed.random import RandomState
 from unseed.results import Estimate, FloatArray
+from unseed.scaling import Scaling
 from unseed.solvers import GradientDescent, Objective
 
 
@@ -135,10 +136,14 @@ class DeepEnsembleRegressor(IntervalRegressor):
         put_ensemble(draft, self._replicates, self._task)
 
     def _get(self, record: Record, device: torch.device) -> None:
-        for name in ("interval", "engine", "network", "regularization"):
-            setattr(self, f"{name}_", record.described(name))
+        self.interval_ = record.described("interval", IntervalMethod, type(None))
+        self.engine_ = record.described("engine", KernelEngine, LinearizedEngine, NetworkEngine)
+        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
         setting = Setting(self.engine_, self.network_, self.regularization_, device)
         self._replicates, self._task = get_ensemble(record, setting)
+
+    def _model_units(self) -> Scaling:
+        return self._replicates.scaling
 
     def _some_points(self, n_points: int) -> FloatArray:
         return self._replicates.scaling.from_network(self._task.X[:n_points].cpu().numpy())
@@ -293,8 +298,11 @@ class MCDropoutRegressor(IntervalRegressor):
         put_dropout(draft, self._network)
 
     def _get(self, record: Record, device: torch.device) -> None:
-        self.network_, self.regularization_ = record.described("network"), record.described("regularization")
+        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
         self._network = get_dropout(record, self.network_, device)
+
+    def _model_units(self) -> Scaling:
+        return self._network.scaling
 
     def _some_points(self, n_points: int) -> FloatArray:
         scaling = self._network.scaling

@@ -31,6 +31,7 @@ from unseed.progress import Progress
 from unseed.random import RandomState, Streams
 from unseed.results import Estimate, FloatArray
 from unseed.scaling import Scaling
+from unseed.selection import Selection
 
 STREAM_ROWS = 2048
 _LOOKED_AT = 1000  # rows at which a compressed model is compared
@@ -371,8 +372,8 @@ class BlockwisePNCRegressor(IntervalRegressor):
             draft.put("waiting_y", self._waiting[1])
 
     def _get(self, record: Record, device: torch.device) -> None:
-        for name in ("network", "regularization", "selection"):
-            setattr(self, f"{name}_", record.described(name))
+        self.network_, self.regularization_ = record.described("network", MLP), record.described("regularization", int, float)
+        self.selection_ = record.described("selection", Selection, type(None))
         self._where = device
         self._blocks, self._units = get_blocks(record, device)
         self._waiting = None
@@ -381,6 +382,10 @@ class BlockwisePNCRegressor(IntervalRegressor):
             self._waiting = X, record.array("waiting_y", len(X), len(self._units.y_mean))
         self.n_waiting_ = 0 if self._waiting is None else len(self._waiting[0])
         self.n_blocks_, self.n_rows_ = len(self._blocks), sum(len(block.X) for block in self._blocks)
+
+    def _model_units(self) -> Scaling:
+        assert self._units is not None
+        return self._units
 
     def _some_points(self, n_points: int) -> FloatArray:
         """Rows of every block in turn."""

@@ -16,7 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 from unseed import resampling
 from unseed.checks import check_whole_number
 from unseed.diagnosis import diagnose
-from unseed.engines import Engine, KernelEngine, KernelReplicates, Network, NetworkReplicates, Task, Trained, make_batch
+from unseed.engines import (
+    Engine,
+    KernelEngine,
+    KernelReplicates,
+    LinearizedEngine,
+    Network,
+    NetworkEngine,
+    NetworkReplicates,
+    Task,
+    Trained,
+    make_batch,
+)
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module, resolve_engine
@@ -33,6 +44,7 @@ from unseed.random import RandomState, Streams
 from unseed.resampling import Plan
 from unseed.residuals import MIN_ROWS
 from unseed.results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
+from unseed.scaling import Scaling
 from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
@@ -395,14 +407,19 @@ class PNCRegressor(IntervalRegressor):
         put_pnc(draft, self._replicates, self._task)
 
     def _get(self, record: Record, device: torch.device) -> None:
-        for name in _CHOSEN:
-            setattr(self, f"{name}_", record.described(name))
+        self.interval_ = record.described("interval", IntervalMethod)
+        self.engine_ = record.described("engine", KernelEngine, LinearizedEngine, NetworkEngine)
+        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
+        self.selection_ = record.described("selection", Selection, type(None))
         setting = Setting(self.engine_, self.network_, self.regularization_, device)
         rival = self.selection_.rival if self.selection_ is not None else None
         self._replicates, self._task = get_pnc(record, setting, self.initial_mean, rival)
-        self._probe = record.array("probe", None, *self._row_shape)
+        self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
         if isinstance(self._replicates.trained, NetworkReplicates):
             self.convergence_ = self._replicates.trained.convergence
+
+    def _model_units(self) -> Scaling:
+        return self._replicates.scaling
 
     def _some_points(self, n_points: int) -> FloatArray:
         return self._replicates.checked.X[:n_points]

@@ -12,14 +12,17 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from unseed.errors import InvalidInputError, ModelFileError, UnseedError
+from unseed.errors import InvalidInputError, ModelFileError, NotEnoughMemoryError, UnseedError
 from unseed.machine import resolve_device
-from unseed.persistence import Draft, Record, check_target, code_among, read_model, write_model
+from unseed.persistence import Compression, Draft, Record, check_target, code_among, read_model, write_model
 from unseed.persistence.tensors import n_bytes
 from unseed.results import Estimate, FloatArray
+from unseed.scaling import Scaling
 
 _WITNESSES = 8  # points at which code that was given again is compared with the code that was there
 _CLOSE = 1e-4
+# what objects say that are put together from a file that was changed and signed again
+_MISFITS = UnseedError, ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
 
 
 class Saved(BaseEstimator):
@@ -65,7 +68,7 @@ class Saved(BaseEstimator):
             raise saved.fitted.fault(f"its arguments are not those of {cls.__name__} ({error})") from error
         if device is not None:
             estimator.device = device
-        estimator._read(saved.fitted, estimator._available_device(device is not None))
+        estimator._read(saved.fitted, estimator._available_device(device is not None), has_code=saved.needs_look)
         if saved.needs_look:
             estimator._compare(saved.fitted.part("witness"))
         return estimator
@@ -84,6 +87,10 @@ class Saved(BaseEstimator):
         """Take back what `_put` drafted."""
 
     @abstractmethod
+    def _model_units(self) -> Scaling:
+        """Units of features and outputs."""
+
+    @abstractmethod
     def _some_points(self, n_points: int) -> FloatArray:
         """Points among the training rows, in the user's units."""
 
@@ -94,11 +101,9 @@ class Saved(BaseEstimator):
     def _drafted(self) -> Draft:
         draft = Draft(self.get_params(deep=False))
         names = getattr(self, "feature_names_in_", None)
-        draft.describe("n_features_in", getattr(self, "n_features_in_", None))
         draft.describe("feature_names_in", None if names is None else list(names))
         draft.describe("output_names", None if self._output_names is None else list(self._output_names))
         draft.describe("output", getattr(self, "_sklearn_output_config", {}).get("transform"))
-        draft.describe("row_shape", tuple(self._row_shape))
         draft.describe("single_output", bool(self._single_output))
         draft.describe("compression", getattr(self, "compression_", None))
         self._put(draft)
@@ -108,36 +113,41 @@ class Saved(BaseEstimator):
             witness.put("centre", self._estimate_chunk(points).centre)
         return draft
 
-    def _read(self, record: Record, device: torch.device) -> None:
+    def _read(self, record: Record, device: torch.device, *, has_code: bool) -> None:
         try:
-            self._take_common(record)
             self._get(record, device)
-        except UnseedError:
+            self._take_common(record, self._model_units())
+        except (ModelFileError, NotEnoughMemoryError):
             raise
-        except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        except _MISFITS as error:
+            if has_code and isinstance(error, UnseedError):
+                raise  # it is about the code that was given, and says so
             raise record.fault(f"the parts of the model do not fit together ({error})") from error
         self.is_fitted_ = True
 
-    def _take_common(self, record: Record) -> None:
-        n_features, names = record.described("n_features_in"), record.described("feature_names_in")
-        if n_features is not None:
-            self.n_features_in_ = n_features
+    def _take_common(self, record: Record, units: Scaling) -> None:
+        self._row_shape, self.n_features_in_ = units.x_mean.shape, units.x_mean.shape[0]
+        self._single_output = record.fact("single_output", bool)
+        self._output_names = record.described("output_names", list, type(None))
+        names, n_outputs = record.described("feature_names_in", list, type(None)), len(units.y_mean)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        compression = record.described("compression")
+        if (names is not None and len(names) != self.n_features_in_) or (self._single_output and n_outputs > 1):
+            raise record.fault(f"names and outputs do not fit {self.n_features_in_} features and {n_outputs} outputs")
+        if self._output_names and len(self._output_names) != n_outputs:
+            raise record.fault(f"{len(self._output_names)} output names for {n_outputs} outputs")
+        compression = record.described("compression", Compression, type(None))
         if compression is not None:
             self.compression_ = compression
         if record.described("output") is not None:
-            self._sklearn_output_config = {"transform": record.described("output")}
-        self._row_shape, self._single_output = record.described("row_shape"), record.fact("single_output", bool)
-        self._output_names = record.described("output_names")
+            self.set_output(transform=record.described("output"))
 
     def _available_device(self, is_asked_for: bool) -> torch.device:
         """The constructor's device; a model from a machine with a GPU lives on the CPU where there is none."""
         try:
             return resolve_device(self.device)
         except InvalidInputError:
-            if is_asked_for:
+            if is_asked_for or not str(self.device).startswith("cuda"):
                 raise
             return torch.device("cpu")
 

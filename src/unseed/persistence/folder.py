@@ -77,7 +77,11 @@ def write(path: str | Path, description: Mapping[str, Any], files: Mapping[str, 
 def read_description(path: str | Path) -> dict[str, Any]:
     """Description of a model, if this version of unseed can read it and no byte has changed."""
     folder = Path(path)
-    if not folder.exists():
+    try:
+        is_there = folder.exists()
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be looked at ({error.strerror}); give a folder that you may read") from error
+    if not is_there:
         raise ModelFileError(f"{path} does not exist; give the folder that was saved to")
     if not folder.is_dir():
         raise ModelFileError(f"{path} is a file; give the folder that was saved to")
@@ -100,7 +104,7 @@ def read_file(path: str | Path, description: Mapping[str, Any], file: str) -> by
     """Content of one of the files that a description lists, if it is as long as listed and no byte has changed."""
     name, files = Path(path) / file, description.get("files")
     entry = files.get(file) if isinstance(files, dict) else None
-    if not isinstance(entry, dict):
+    if not isinstance(entry, dict) or Path(file).name != file:
         raise ModelFileError(f"{path} has no {file}; it was saved without one")
     try:
         size = name.stat().st_size

@@ -90,14 +90,17 @@ class Record:
             raise self.fault(f"{self.prefix}{name}={value} should be at least {at_least}")
         return value
 
-    def described(self, name: str) -> Any:
-        """An option, rebuilt."""
+    def described(self, name: str, *kinds: Any) -> Any:
+        """An option, rebuilt, which must be of one of the kinds where any are named."""
         if name not in self.facts:
             raise self.fault(f"{self.prefix}{name} is missing")
         try:
-            return rebuild(self.facts[name], self.parameters)
+            value = rebuild(self.facts[name], self.parameters)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise self.fault(f"{self.prefix}{name} cannot be rebuilt ({error})") from error
+        if kinds and not isinstance(value, kinds):
+            raise self.fault(f"{self.prefix}{name} cannot be {value!r:.60}")
+        return value
 
     def has(self, name: str) -> bool:
         """Whether there is a tensor of that name."""

@@ -69,7 +69,7 @@ def get_pnc(record: Record, setting: Setting, mean: object, rival: Candidate | N
     rival : Candidate or None
         The rival of the estimator's selection.
     """
-    scaling, plan, task = _get_common(record, setting)
+    scaling, plan, task = _get_common(record, setting, n_groups=2)
     trained = _get_trained(record.part("trained"), setting, scaling, plan, task)
     checked = _get_checked(record.part("checked"), scaling, plan)
     sample = torch.tensor(scaling.to_network(checked.X[:2]), device=setting.device)
@@ -99,7 +99,7 @@ def put_ensemble(draft: Draft, replicates: EnsembleReplicates, task: Task) -> No
 
 def get_ensemble(record: Record, setting: Setting) -> tuple[EnsembleReplicates, Task]:
     """An ensemble again, and the rows and labels it was trained on."""
-    scaling, plan, task = _get_common(record, setting)
+    scaling, plan, task = _get_common(record, setting, n_groups=1)
     members = record.whole_number("members", at_least=1)
     if task is None:
         raise record.fault("rows are missing")
@@ -122,13 +122,13 @@ def _put_common(draft: Draft, scaling: Scaling, plan: Plan, task: Task | None) -
         put_task(draft.part("rows"), task)
 
 
-def _get_common(record: Record, setting: Setting) -> tuple[Scaling, Plan, Task | None]:
+def _get_common(record: Record, setting: Setting, n_groups: int) -> tuple[Scaling, Plan, Task | None]:
     scaling, plan = get_scaling(record.part("scaling")), get_plan(record.part("plan"))
     if not record.fact("has_rows", bool):
         return scaling, plan, None
-    task = get_task(record.part("rows"), setting.network, setting.regularization, scaling, setting.device)
-    if len(task.X) != plan.counts.shape[1]:
-        raise record.fault(f"{len(task.X)} rows and counts of {plan.counts.shape[1]}")
+    task = get_task(record.part("rows"), n_groups, setting.network, setting.regularization, setting.device)
+    if task.X.shape != (plan.counts.shape[1], *scaling.x_mean.shape) or task.labels.shape[2] != len(scaling.y_mean):
+        raise record.fault("rows, labels, counts and units are not of the same shape")
     return scaling, plan, task
 
 

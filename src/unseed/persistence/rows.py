@@ -75,16 +75,13 @@ def put_task(draft: Draft, task: Task) -> None:
     """Rows and labels as the network saw them, and the seed of its random streams."""
     draft.put("inputs", task.X)
     put_groups(draft, "labels", task.labels)
-    draft.facts.update(groups=task.labels.shape[1], seed=task.streams.seed)
+    draft.facts["seed"] = task.streams.seed
 
 
-def get_task(record: Record, network: Network, regularization: float, scaling: Scaling, device: torch.device) -> Task:
-    """Rows and labels again, in the units of the scaling."""
-    n, n_groups = (record.shape("inputs") or (0,))[0], record.whole_number("groups", at_least=1)
-    if n_groups > 2:
-        raise record.fault(f"groups={n_groups} should be 1 or 2")
-    inputs = record.tensor("inputs", device, n, *scaling.x_mean.shape)
-    labels = get_groups(record, "labels", (n, n_groups, len(scaling.y_mean)), device)
+def get_task(record: Record, n_groups: int, network: Network, regularization: float, device: torch.device) -> Task:
+    """Rows and labels again."""
+    inputs = record.tensor("inputs", device, *[None] * len(record.shape("inputs")))
+    labels = get_groups(record, "labels", (len(inputs), n_groups, record.shape("labels_base")[-1]), device)
     return Task(inputs, labels, network, regularization, Streams(record.whole_number("seed")))
 
 

@@ -155,14 +155,14 @@ class _Predictions:
 
 def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: torch.device) -> _Sets:
     arrays = {name: torch.as_tensor(values, dtype=torch.float64) for name, values in (("X", X), ("y", y), ("X_new", X_new))}
-    for name, wanted in (("X", (3,)), ("y", (2,)), ("X_new", (2, 3))):
+    shapes = {
+        "X": ((3,), "(sets, rows, features)"),
+        "y": ((2,), "(sets, rows)"),
+        "X_new": ((2, 3), "(points, features) or (sets, points, features)"),
+    }
+    for name, (wanted, words) in shapes.items():
         if arrays[name].ndim not in wanted:
-            words = {
-                "X": "(sets, rows, features)",
-                "y": "(sets, rows)",
-                "X_new": "(points, features) or (sets, points, features)",
-            }
-            raise InvalidInputError(f"{name} has shape {arrays[name].shape}; give {words[name]}")
+            raise InvalidInputError(f"{name} has shape {tuple(arrays[name].shape)}; give {words}")
     if arrays["X"].shape[:2] != arrays["y"].shape:
         raise InvalidInputError(
             f"X has shape {tuple(arrays['X'].shape)} and y {tuple(arrays['y'].shape)}; sets and rows must be the same"

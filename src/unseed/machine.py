@@ -84,7 +84,7 @@ def on_all_cores(function: Callable[[Item], Result], items: Iterable[Item], devi
     """
     n_threads = torch.get_num_threads() if device.type == "cpu" else 1
     todo = list(items)
-    if min(n_threads, len(todo)) <= 1:
+    if n_threads <= 1 or not todo:
         yield from map(function, todo)
         return
     try:

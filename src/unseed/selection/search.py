@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from unseed.kernels import PopulationKernel
-from unseed.machine import one_thread
+from unseed.machine import on_all_cores, one_thread
 from unseed.networks import MLP
 from unseed.progress import Progress
 from unseed.random import Streams
@@ -139,7 +139,7 @@ class _Search:
         with one_thread():  # matrices too small for two
             found = self._screened()
         if len(self.more.X) > len(self.few.X):
-            found = [self._on(self.more, one, _COMPARE) for one in _best_of_each_activation(found)]
+            found = self._all_on(self.more, _best_of_each_activation(found), _COMPARE)
         ranked = _distinct(found, len(found))
         if len(self.most.X) > len(self.more.X):
             ranked = self._polished(ranked)
@@ -156,7 +156,7 @@ class _Search:
         best, *others = ranked
         unlike = [one for one in others if one.landscape.architecture.activation != best.landscape.architecture.activation]
         rivals = [one for one in unlike[:1] if one.charged > best.charged - _UNDECIDED]
-        finalists = [self._on(self.most, one, _POLISH) for one in (best, *rivals)]
+        finalists = self._all_on(self.most, [best, *rivals], _POLISH)
         return sorted(finalists, key=lambda one: -one.charged) + [one for one in others if one not in rivals]
 
     def _common_scale(self, architecture: Architecture) -> _Found:
@@ -206,6 +206,10 @@ class _Search:
         climb = landscape.climb(start, evaluations)
         self.step(score=climb.score)
         return climb
+
+    def _all_on(self, rows: Rows, found: list[_Found], evaluations: int) -> list[_Found]:
+        """Climbs at the same time, each on one thread: two threads for one matrix wait for each other on a busy machine."""
+        return list(on_all_cores(lambda one: self._on(rows, one, evaluations), found, rows.X.device))
 
     def _on(self, rows: Rows, found: _Found, evaluations: int) -> _Found:
         """The same architecture from the same point, on other rows."""

@@ -1,6 +1,7 @@
 """The timing command: what it measures and what it writes."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -14,7 +15,9 @@ from unseed.kernels import ntk
 
 
 def test_command_prints_and_writes_ratios(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark, "_SIZES", (32, 64))
+    monkeypatch.setattr(benchmark, "AXES", [replace(axis, sizes=(16, 32)) for axis in benchmark.AXES])
+    for slow in ("_mapie", "_laplace"):  # half a minute each, and whether they are there depends on what is installed
+        monkeypatch.setattr(benchmark, slow, lambda problem: None)
     out = tmp_path / "figures.json"
     result = CliRunner().invoke(app, ["benchmark", "--rows", "40", "--repetitions", "1", "--out", str(out)])
     assert result.exit_code == 0, result.output
@@ -22,7 +25,9 @@ def test_command_prints_and_writes_ratios(tmp_path, monkeypatch):
     assert set(figures["ratios"]) == set(benchmark.jobs(benchmark.Problem.draw(16)))
     assert figures["ratios"][benchmark.OURS] == 1
     assert all(value > 0 for value in figures["seconds"].values())
-    assert set(figures["growth"]["seconds"]) == {"32", "64"}
+    assert set(figures["growth"]) == {"rows", "features", "points", "replications", "batches"}
+    assert all(set(axis["seconds"]) == {"16", "32"} for axis in figures["growth"].values())
+    assert figures["peak_bytes"] > 1e8
     assert "n = 40, d = 16, 256 new points" in result.output
 
 
@@ -41,3 +46,10 @@ def test_kernel_ridge_is_the_same_mathematics():
     theirs = ridge.predict(ntk(problem.X_new, problem.X, network=benchmark.NETWORK))
     assert_allclose(scale.predict(problem.X_new), theirs, rtol=0, atol=1e-8)
     assert np.isfinite(theirs).all()
+
+
+def test_exponent_is_the_slope_of_the_logarithms(monkeypatch):
+    clock = iter([0.01 * 2**3, 0.01 * 4**3, 0.01 * 8**3])
+    monkeypatch.setattr(benchmark, "_seconds", lambda job: next(clock))
+    found = benchmark.Axis("rows", (2, 4, 8), lambda size: lambda: None).measure(1, lambda name: None)
+    assert abs(found["exponent"] - 3) < 1e-9

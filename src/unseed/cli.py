@@ -212,6 +212,7 @@ def benchmark(
             bar.update()
 
         result = timing.measure(rows, repetitions, report) | {"growth": timing.growth(repetitions, report)}
+        result["peak_bytes"] = timing.peak_bytes()
     typer.echo(timing.describe(result))
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

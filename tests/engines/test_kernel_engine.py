@@ -217,7 +217,7 @@ def test_workers_elsewhere_are_sent_rows_and_no_matrix(monkeypatch):
     from unseed.engines import systems
 
     here = KernelEngine().fit(TASK, PLAN).predict(torch.tensor(X_NEW))
-    monkeypatch.setattr(systems, "_shares_memory", lambda n_jobs: False)
+    monkeypatch.setattr(systems, "shares_memory", lambda n_jobs: False)
     sent = []
 
     def weighed(task):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from unseed import MLP
 from unseed.kernels import ntk
-from unseed.solvers import NystromPreconditioner, WeightedRidge, conjugate_gradients, random_signs, solve_mixed
+from unseed.solvers import NystromPreconditioner, WeightedRidge, cholesky, conjugate_gradients, random_signs, solve_mixed
 from unseed.solvers.cholesky import lower_cholesky, restore, solve_with_factor
 
 RNG = np.random.default_rng(0)
@@ -122,3 +122,28 @@ def test_nystrom_of_all_rows_is_the_inverse_and_of_some_speeds_iterations_up():
         for precondition in (some, lambda v: v)
     ]
     assert steps[0] < steps[1] / 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_tiles_give_the_same_factor_and_leave_the_upper_triangle(dtype, monkeypatch):
+    monkeypatch.setattr(cholesky, "TILED_ROWS", 100)
+    monkeypatch.setattr(cholesky, "TILE", 64)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        matrix = torch.tensor(A, dtype=dtype)
+        upper = torch.triu(matrix, 1)
+        factor = lower_cholesky(matrix)
+        assert torch.get_num_threads() == 2
+        assert factor.data_ptr() == matrix.data_ptr()
+        assert_array_equal(torch.triu(factor, 1), upper)
+        tolerance = 1e-11 if dtype == torch.float64 else 1e-4
+        assert_allclose(torch.tril(factor), np.linalg.cholesky(A), rtol=tolerance, atol=tolerance)
+        indefinite = torch.tensor(A - 2.0 * np.eye(300), dtype=dtype)
+        kept, diagonal = indefinite.clone(), indefinite.diagonal().clone()
+        assert lower_cholesky(indefinite) is None
+        restore(indefinite)
+        indefinite.diagonal().copy_(diagonal)
+        assert_array_equal(indefinite, kept)
+    finally:
+        torch.set_num_threads(threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,12 +10,12 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from torch import Tensor
 
-from unseed.engines.forecast import shares_one_gram
+from unseed.engines.forecast import shares_one_gram, threads_for
 from unseed.kernels import PopulationKernel
-from unseed.machine import uninitialised
+from unseed.machine import on_all_cores, uninitialised
 from unseed.networks import MLP
 from unseed.resampling import Plan
-from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, solve_mixed
+from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, restore, solve_mixed
 
 Factor = WeightedRidge | StoppedRidge
 Solution = tuple[Tensor, Factor | None]
@@ -108,38 +108,54 @@ def solve_systems(
     network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, plan: Plan, n_jobs: int | None
 ) -> list[Solution]:
     """Solve every system on its rows of X: cut out of one Gram matrix where they overlap, each from its own elsewhere."""
-    if shares_one_gram(plan) and _shares_memory(n_jobs):
-        return _from_one_gram(network, X, systems, solver, n_jobs)
-    # A factor of all rows stays in this process; everything else may be solved anywhere, from its rows alone.
-    here = [s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)]
-    stacks = _stacks([s for s in range(len(systems)) if s not in here], systems, solver, X.device)
-    tasks = (delayed(_solve_alone)(network, *_parts(X, [systems[s] for s in stack]), solver) for stack in stacks)
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
-    solutions = {
-        s: solution for stack, part in zip(stacks, found, strict=True) for s, solution in zip(stack, part, strict=True)
-    }
-    for s in here:
-        solutions |= {s: _solve_alone(network, [X], [systems[s]], solver)[0]}
-    return [solutions[s] for s in range(len(systems))]
+    if not shares_memory(n_jobs):
+        return _elsewhere(network, X, systems, solver, n_jobs)
+    stacks = _stacks(systems, solver, X.device)
+    if shares_one_gram(plan):
+        solve = _from_one_gram(network, X, systems, solver)
+    else:
+
+        def solve(stack: list[int]) -> list[Solution]:
+            return _solve_alone(network, *_parts(X, [systems[s] for s in stack]), solver)
+
+    # What takes longer than all others together has all cores; the others have one each.
+    alone = _dominates(stacks, systems, n_jobs)
+    threads = threads_for(len(stacks) - alone, n_jobs)
+    found = [solve(stack) for stack in stacks[:alone]]
+    return _in_order(stacks, found + list(on_all_cores(solve, stacks[alone:], X.device, threads)))
 
 
-def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, n_jobs: int | None) -> list[Solution]:
-    """The last system of all rows whose factor is kept takes the Gram matrix itself, after all others have had their part."""
+def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver) -> Callable[[list[int]], list[Solution]]:
+    """Solve systems cut out of one Gram matrix; one of all rows whose factor is kept may have the matrix itself.
+
+    It overwrites the lower triangle and the diagonal only, and all others are cut out of the upper one, whoever is first.
+    """
     kernel = PopulationKernel(network)
     shared = kernel.ntk_gram(kernel.profile(X))
-    order = sorted(range(len(systems)), key=lambda s: systems[s].keeps_factor and len(systems[s].rows) == len(X))
-    stacks = _stacks(order[:-1], systems, solver, X.device)
+    diagonal = shared.diagonal().clone()
+    owner = next((s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)), None)
 
     def solve(stack: list[int]) -> list[Solution]:
-        return solver.together([_cut(shared, systems[s].rows) for s in stack], [systems[s] for s in stack])
+        matrices = [shared if s == owner else _cut(shared, diagonal, systems[s].rows) for s in stack]
+        return solver.together(matrices, [systems[s] for s in stack])
 
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(stack) for stack in stacks)
-    solutions = {
-        s: solution for stack, part in zip(stacks, found, strict=True) for s, solution in zip(stack, part, strict=True)
-    }
-    last = systems[order[-1]]
-    solutions[order[-1]] = solver(shared if len(last.rows) == len(X) else _cut(shared, last.rows), last)
-    return [solutions[s] for s in range(len(systems))]
+    return solve
+
+
+def _dominates(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | None) -> int:
+    """1 where the first system costs more than a fair share of one core, 0 where all can be shared out as they are."""
+    costs = [sum(len(systems[s].rows) ** 3 for s in stack) for stack in stacks]
+    asked, cores = int(effective_n_jobs(n_jobs)), torch.get_num_threads()
+    return int(asked == 1 and len(stacks) > 1 and costs[0] * cores > 1.2 * sum(costs))
+
+
+def _elsewhere(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, n_jobs: int | None) -> list[Solution]:
+    """Tasks for workers that are sent the rows of a system and nothing else; a factor of all rows stays in this process."""
+    here = [s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)]
+    there = [s for s in range(len(systems)) if s not in here]
+    tasks = (delayed(_solve_alone)(network, *_parts(X, [systems[s]]), solver) for s in there)
+    found = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    return _in_order([[s] for s in there + here], [*found, *(_solve_alone(network, [X], [systems[s]], solver) for s in here)])
 
 
 def _solve_alone(network: MLP, inputs: list[Tensor], systems: list[System], solver: Solver) -> list[Solution]:
@@ -152,29 +168,32 @@ def _parts(X: Tensor, systems: list[System]) -> tuple[list[Tensor], list[System]
     return [X[system.rows] for system in systems], systems
 
 
-def _cut(matrix: Tensor, rows: Tensor) -> Tensor:
-    """matrix[rows][:, rows] with no larger intermediate. Shape (len(rows), len(rows))."""
+def _cut(matrix: Tensor, diagonal: Tensor, rows: Tensor) -> Tensor:
+    """Rows and columns out of the upper triangle, rows in ascending order. Shape (len(rows), len(rows))."""
     part = uninitialised(matrix, len(rows), len(rows))
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
         chunk = slice(start, start + _ROWS_AT_A_TIME)
         torch.index_select(matrix[rows[chunk]], 1, rows, out=part[chunk])
+    part.diagonal().copy_(diagonal[rows])
+    restore(part)
     return part
 
 
-def _stacks(which: list[int], systems: Sequence[System], solver: Solver, device: torch.device) -> list[list[int]]:
-    """Systems that are solved together."""
+def _stacks(systems: Sequence[System], solver: Solver, device: torch.device) -> list[list[int]]:
+    """Systems that are solved together, the largest first: they decide how long all take."""
     stacks: dict[tuple[int, int], list[int]] = {}
-    for s in which:
-        alone = 0 if solver.can_stack(systems[s], device) else 1 + s
-        stacks.setdefault((len(systems[s].rows), alone), []).append(s)
-    return list(stacks.values())
+    for s, system in enumerate(systems):
+        alone = 0 if solver.can_stack(system, device) else 1 + s
+        stacks.setdefault((len(system.rows), alone), []).append(s)
+    return [stack for _, stack in sorted(stacks.items(), key=lambda item: -item[0][0])]
 
 
-def _by_system(stacks: list[list[int]], found: list[list[Solution]]) -> dict[int, Solution]:
-    return {s: one for stack, part in zip(stacks, found, strict=True) for s, one in zip(stack, part, strict=True)}
+def _in_order(stacks: list[list[int]], found: list[list[Solution]]) -> list[Solution]:
+    solutions = {s: one for stack, part in zip(stacks, found, strict=True) for s, one in zip(stack, part, strict=True)}
+    return [solutions[s] for s in sorted(solutions)]
 
 
-def _shares_memory(n_jobs: int | None) -> bool:
+def shares_memory(n_jobs: int | None) -> bool:
     """Whether tasks run in this process, and can look at one matrix without its being sent to each."""
     backend, _ = get_active_backend(prefer="threads")
     return bool(getattr(backend, "supports_sharedmem", False)) or effective_n_jobs(n_jobs) == 1

@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed.blocks import Block, Piece, regrouped
 from unseed.checks import check_flag, check_number, check_whole_number
-from unseed.engines import BlockFit, FullFit, block_rows
+from unseed.engines import BlockFit, FullFit, block_rows, shares_memory
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module
 from unseed.estimators.shrinking import check_dtype, measured
 from unseed.frames import names_of
-from unseed.machine import one_thread, resolve_device
+from unseed.machine import available_bytes, one_thread, resolve_device
 from unseed.networks import MLP
 from unseed.persistence import Draft, Record
 from unseed.persistence.baselines import get_blocks, put_blocks
@@ -68,7 +68,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
     network, regularization, standardize, random_state, device, verbose
         As for `PNCRegressor`, with the kernel engine. Network, λ_n and units come from the first block and are kept.
     n_jobs : int or None, default=None
-        Blocks solved at the same time (joblib threads).
+        Blocks solved at the same time, as joblib tasks. None takes as many as there are cores (and memory) on a CPU.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
             self._choose(*first)
             iterator = _with_first(first, iterator)
         progress = Progress(active=bool(self.verbose))
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")
+        parallel = Parallel(n_jobs=self._jobs(), prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")
         with self._threads(), progress.steps("blocks", n_blocks or 0) as report:
             for fit in parallel(
                 delayed(BlockFit.solve)(*self._task(X, y), is_mixed=self.precision == "mixed") for X, y in iterator
@@ -295,9 +295,16 @@ class BlockwisePNCRegressor(IntervalRegressor):
                 stacklevel=3,
             )
 
+    def _jobs(self) -> int | None:
+        """Blocks at a time: of oneself as many as there are cores and memory for, each on one thread."""
+        if self.n_jobs is not None or self._where.type != "cpu" or not shares_memory(None):
+            return self.n_jobs
+        fitting = available_bytes(self._where) // 4 // (16 * self.block_size_**2)
+        return max(1, min(torch.get_num_threads(), fitting))
+
     def _threads(self) -> AbstractContextManager[None]:
         """Blocks at the same time have one thread each; one after the other they have all."""
-        return nullcontext() if self.n_jobs in (None, 1) else one_thread()
+        return nullcontext() if self._jobs() in (None, 1) else one_thread()
 
     def _choose(self, X: FloatArray, y: FloatArray) -> None:
         units = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
@@ -306,7 +313,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         choice = choose(self.network, self.regularization, data, data.labels, converges=True)
         assert isinstance(choice.network, MLP)
         self.network_, self.regularization_, self.selection_ = choice.network, choice.regularization, choice.selection
-        self._networks = BlockNetworks(choice.network, units, self._where, n_jobs=self.n_jobs)
+        self._networks = BlockNetworks(choice.network, units, self._where, n_jobs=self._jobs())
         self._row_shape = X.shape[1:]
 
     def _task(self, X: FloatArray, y: FloatArray) -> tuple[MLP, torch.Tensor, torch.Tensor, float]:
@@ -384,7 +391,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self.selection_ = record.described("selection", Selection, type(None))
         self.block_size_ = record.whole_number("block_size")
         self._where, self._labels, self._waiting = device, [], None
-        self._networks = get_blocks(record, self.network_, device, self.n_jobs)
+        self._networks = get_blocks(record, self.network_, device, self._jobs())
         self.centre_ = self._networks.centre
         if record.fact("has_waiting", bool):
             units = self._networks.scaling

@@ -1,5 +1,6 @@
 """Linear solves behind the closed forms, and trainers of real networks."""
 
+from unseed.solvers.cholesky import restore
 from unseed.solvers.conjugate_gradients import IterativeSolution, conjugate_gradients
 from unseed.solvers.descent import descend
 from unseed.solvers.gauss_newton import GaussNewton
@@ -29,5 +30,6 @@ __all__ = [
     "conjugate_gradients",
     "descend",
     "random_signs",
+    "restore",
     "solve_mixed",
 ]

@@ -16,6 +16,7 @@ from unseed.machine import on_all_cores, uninitialised
 from unseed.networks import MLP
 from unseed.resampling import Plan
 from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, restore, solve_mixed
+from unseed.solvers.cholesky import LIBRARY_ROWS
 
 Factor = WeightedRidge | StoppedRidge
 Solution = tuple[Tensor, Factor | None]
@@ -118,8 +119,8 @@ def solve_systems(
         def solve(stack: list[int]) -> list[Solution]:
             return _solve_alone(network, *_parts(X, [systems[s] for s in stack]), solver)
 
-    # What takes longer than all others together has all cores; the others have one each.
-    alone = _dominates(stacks, systems, n_jobs)
+    # Large systems, and one that costs more than a core's share of all, have all cores; the others have one each.
+    alone = _n_alone(stacks, systems, n_jobs)
     threads = threads_for(len(stacks) - alone, n_jobs)
     found = [solve(stack) for stack in stacks[:alone]]
     return _in_order(stacks, found + list(on_all_cores(solve, stacks[alone:], X.device, threads)))
@@ -142,11 +143,13 @@ def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System], solver: S
     return solve
 
 
-def _dominates(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | None) -> int:
-    """1 where the first system costs more than a fair share of one core, 0 where all can be shared out as they are."""
+def _n_alone(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | None) -> int:
+    """How many of the stacks, which begin with the largest, are solved one after the other."""
+    if int(effective_n_jobs(n_jobs)) > 1:
+        return 0
     costs = [sum(len(systems[s].rows) ** 3 for s in stack) for stack in stacks]
-    asked, cores = int(effective_n_jobs(n_jobs)), torch.get_num_threads()
-    return int(asked == 1 and len(stacks) > 1 and costs[0] * cores > 1.2 * sum(costs))
+    large = sum(len(systems[stack[0]].rows) >= LIBRARY_ROWS for stack in stacks)
+    return max(large, int(costs[0] * torch.get_num_threads() > 1.2 * sum(costs)))
 
 
 def _elsewhere(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, n_jobs: int | None) -> list[Solution]:

@@ -239,7 +239,8 @@ class IntervalRegressor(RegressorMixin, Saved):
         return validated
 
     def _estimate(self, X: FloatArray, of_chunk: Callable[[FloatArray], Estimate] | None = None) -> Estimate:
-        chunks = [(of_chunk or self._estimate_chunk)(chunk) for chunk in self._chunks(X)]
+        pieces = self._chunks(X, self._numbers_per_estimate() if of_chunk is None else None)
+        chunks = [(of_chunk or self._estimate_chunk)(chunk) for chunk in pieces]
         return Estimate(
             np.concatenate([chunk.centre for chunk in chunks]),
             np.concatenate([chunk.standard_error for chunk in chunks]),
@@ -250,8 +251,12 @@ class IntervalRegressor(RegressorMixin, Saved):
     def _in_chunks(self, function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:
         return np.concatenate([function(chunk) for chunk in self._chunks(X)])
 
-    def _chunks(self, X: FloatArray) -> list[FloatArray]:
-        size = max(1, _NUMBERS_AT_A_TIME // self._numbers_per_point())
+    def _numbers_per_estimate(self) -> int:
+        """Numbers held for each new point while its centre and standard error are found."""
+        return self._numbers_per_point()
+
+    def _chunks(self, X: FloatArray, numbers_per_point: int | None = None) -> list[FloatArray]:
+        size = max(1, _NUMBERS_AT_A_TIME // (numbers_per_point or self._numbers_per_point()))
         return [X[start : start + size] for start in range(0, len(X), size)]
 
     def _in_shape(self, values: FloatArray) -> FloatArray:

@@ -48,6 +48,7 @@ from unseed.scaling import Scaling
 from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
+_CLOSED_FORMS = ("relu", "erf", "sin")  # all other kernels hold hundreds of coefficients for every point
 _CHOSEN = "interval", "engine", "network", "regularization", "selection"  # what the arguments came to
 _CHECKED_ROWS, _ENOUGH_SCORES, _RIVAL_ROWS = 1000, 60, 4096
 
@@ -399,6 +400,18 @@ class PNCRegressor(IntervalRegressor):
 
     def _numbers_per_point(self) -> int:
         return int(self._replicates.numbers_per_point)
+
+    def _numbers_per_estimate(self) -> int:
+        network, method = self.network_, self.interval_
+        is_closed_form = (
+            isinstance(network, MLP) and network.activation in _CLOSED_FORMS and isinstance(self.engine_, KernelEngine)
+        )
+        if not is_closed_form or method.uses_posterior or method.uses_influence:
+            return self._numbers_per_point()
+        assert isinstance(network, MLP)
+        # A product with the kernel holds no row of it: a point's features, its profile and its predictions are all there is.
+        columns = 4 * len(self._replicates.plan.counts) * len(self._model_units().y_scale)
+        return max(8 * network.depth + 4 * int(np.prod(self._row_shape)), columns)
 
     def _put(self, draft: Draft) -> None:
         for name in _CHOSEN:

@@ -11,8 +11,11 @@ from unseed.machine import finish, on_all_cores, one_thread
 _ROUTINES = {torch.float64: lapack.dpotrf, torch.float32: lapack.spotrf}
 _ROWS_AT_A_TIME = 512
 
-TILED_ROWS, TILE = 1536, 256
-"""From so many rows on, several cores share a factorisation, in tiles of so many rows."""
+TILED_ROWS, TILE = 512, 256
+"""From so many rows on, a factorisation goes in tiles of so many rows: for several cores, and so that other threads can run."""
+
+LIBRARY_ROWS = 4096
+"""From so many rows on, the library divides every operation among the cores: the fastest way where they are free."""
 
 
 def lower_cholesky(matrix: Tensor) -> Tensor | None:
@@ -25,8 +28,10 @@ def lower_cholesky(matrix: Tensor) -> Tensor | None:
         factor, status = torch.linalg.cholesky_ex(matrix)
         return factor if not int(status) and _is_finite(factor) else None
     threads = torch.get_num_threads()
+    if threads > 1 and len(matrix) >= LIBRARY_ROWS:
+        return matrix if _in_place(matrix) and _is_finite(matrix) else None
     with one_thread():
-        done = _by_tiles(matrix, threads) if threads > 1 and len(matrix) >= TILED_ROWS else _in_place(matrix)
+        done = _by_tiles(matrix, threads) if len(matrix) >= TILED_ROWS else _in_place(matrix)
     return matrix if done and _is_finite(matrix) else None
 
 
@@ -40,7 +45,8 @@ def _by_tiles(matrix: Tensor, threads: int) -> bool:
     """The factorisation in tiles, whole tiles for each core.
 
     A tenth slower than a library that divides every operation among the cores, and many times faster where one of them is
-    taken away by other work: nobody waits in the middle of an operation.
+    taken away by other work: nobody waits in the middle of an operation. The library's own function, as SciPy calls it, also
+    lets no other thread of Python run meanwhile; it does the corners only.
     """
     n = len(matrix)
     tiles = [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]

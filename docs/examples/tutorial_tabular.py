@@ -24,7 +24,7 @@ frame = prediction.summary_frame(0.95)  # keeps the index of the table
 inside = test["target"].between(frame["obs_ci_lower"], frame["obs_ci_upper"])
 rmse = ((frame["mean"] - test["target"]) ** 2).mean() ** 0.5
 parts = prediction.components
-print("| | |")
+print("| 142 held-out patients | |")
 print("|---|---|")
 print(f"| error at held-out rows (RMSE) | {rmse:.0f} |")
 print(f"| half width of the confidence intervals, average | {(frame['mean_ci_upper'] - frame['mean']).mean():.0f} |")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from unseed.kernels import PopulationKernel
-from unseed.machine import one_thread
+from unseed.machine import on_all_cores, one_thread
 from unseed.networks import MLP
 from unseed.progress import Progress
 from unseed.random import Streams
@@ -32,6 +32,7 @@ _KEPT = 3  # climbs that go on after the first evaluations
 _HOPELESS = 0.1  # behind a common scale after the first evaluations: relevances do not pay
 _SAME_HILL = 0.02  # difference of scores below which two climbs of an architecture count as one
 _UNDECIDED = 0.02  # difference of scores below which more rows decide
+_SHARED_ROWS = 2048  # below, threads that share a matrix wait for each other longer than they work
 _CLIMBS = 40  # about so many in all, for the progress bar
 _FASTER = math.log(4.0)  # a restart looks for structure this much faster than the best so far, with a tenth of the noise
 
@@ -139,7 +140,7 @@ class _Search:
         with one_thread():  # matrices too small for two
             found = self._screened()
         if len(self.more.X) > len(self.few.X):
-            found = [self._on(self.more, one, _COMPARE) for one in _best_of_each_activation(found)]
+            found = self._all_on(self.more, _best_of_each_activation(found), _COMPARE)
         ranked = _distinct(found, len(found))
         if len(self.most.X) > len(self.more.X):
             ranked = self._polished(ranked)
@@ -156,7 +157,7 @@ class _Search:
         best, *others = ranked
         unlike = [one for one in others if one.landscape.architecture.activation != best.landscape.architecture.activation]
         rivals = [one for one in unlike[:1] if one.charged > best.charged - _UNDECIDED]
-        finalists = [self._on(self.most, one, _POLISH) for one in (best, *rivals)]
+        finalists = self._all_on(self.most, [best, *rivals], _POLISH)
         return sorted(finalists, key=lambda one: -one.charged) + [one for one in others if one not in rivals]
 
     def _common_scale(self, architecture: Architecture) -> _Found:
@@ -206,6 +207,19 @@ class _Search:
         climb = landscape.climb(start, evaluations)
         self.step(score=climb.score)
         return climb
+
+    def _all_on(self, rows: Rows, found: list[_Found], evaluations: int) -> list[_Found]:
+        """The same on other rows, climbs beside each other: one thread for each, unless the matrices are large."""
+
+        def again(one: _Found) -> _Found:
+            return self._on(rows, one, evaluations)
+
+        if len(rows.X) >= _SHARED_ROWS:
+            return [again(one) for one in found]
+        if len(found) == 1:
+            with one_thread():
+                return [again(found[0])]
+        return list(on_all_cores(again, found, rows.X.device))
 
     def _on(self, rows: Rows, found: _Found, evaluations: int) -> _Found:
         """The same architecture from the same point, on other rows."""

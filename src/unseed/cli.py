@@ -157,6 +157,29 @@ def diagnose(
     run(model, table, voice, impute=impute is not None, delimiter=delimiter, sheet=sheet)
 
 
+@app.command(help=help_texts.REPORT)
+def report(
+    model: _Model,
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the columns of the training table.")],
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    out: Annotated[Path | None, typer.Option(help="File to write, .html; by default named after the table.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column that says what rows are called; by default their numbers.")] = None,
+    impute: _Impute = None,
+    delimiter: _Delimiter = None,
+    sheet: _Sheet = None,
+    quiet: _Quiet = False,
+    as_json: _Json = False,
+) -> None:
+    """A page about every row of a table."""
+    _check_pandas()
+    from unseed.commands.report import ReportOptions
+    from unseed.commands.report import report as run
+    from unseed.commands.voice import Voice
+
+    options = ReportOptions(level, label, impute is not None, delimiter, sheet)
+    run(model, table, out, options, Voice(quiet, as_json, typer.echo))
+
+
 def _check_pandas() -> None:
     from unseed.errors import InvalidInputError
 

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +17,8 @@ from unseed.errors import InvalidInputError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_SHARED_ROWS = 2048  # of matrices that threads share with profit
 
 # limit, usage, and the line of memory.stat with the file cache that the kernel gives back on demand
 _CGROUPS = (
@@ -75,6 +77,19 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(threads)
+
+
+def threads_for(n_rows: int) -> AbstractContextManager[None]:
+    """One thread where matrices have few rows, as many as there are elsewhere.
+
+    On a busy machine, two threads that share a matrix of a thousand rows take ten times as long as one.
+    """
+    return nullcontext() if shares_threads(n_rows) else one_thread()
+
+
+def shares_threads(n_rows: int) -> bool:
+    """Whether matrices are large enough for several threads."""
+    return n_rows >= _SHARED_ROWS
 
 
 def on_all_cores(function: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:

@@ -12,6 +12,7 @@ import pandas as pd
 from unseed.commands.model import Regressor, TableModel
 from unseed.commands.voice import Voice
 from unseed.errors import InvalidInputError
+from unseed.machine import threads_for
 from unseed.results import FloatArray, check_level
 from unseed.tables import Schema, Table, check_output, read_table, write_table
 
@@ -67,7 +68,7 @@ def _free_names(schema: Schema, table: Table) -> list[str]:
 def _predicted(estimator: Regressor, X: pd.DataFrame, level: float, voice: Voice) -> FloatArray:
     """Shape (n_rows, n_targets · n_quantities)."""
     starts = range(0, len(X), _ROWS_AT_A_TIME)
-    with voice.working(), voice.progress.steps("predicting", len(starts)) as report:
+    with voice.working(), threads_for(estimator.n_rows_), voice.progress.steps("predicting", len(starts)) as report:
         parts = []
         for begin in starts:
             parts.append(_quantities(estimator, X.iloc[begin : begin + _ROWS_AT_A_TIME], level))

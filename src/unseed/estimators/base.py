@@ -17,12 +17,11 @@ from unseed.errors import InvalidInputError
 from unseed.estimators.saving import Saved
 from unseed.frames import index_of, names_of, to_pandas
 from unseed.machine import resolve_device
+from unseed.predictors import chunks
 from unseed.progress import Progress
 from unseed.random import Streams
 from unseed.results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
 from unseed.scaling import Scaling
-
-_NUMBERS_AT_A_TIME = 1 << 23  # numbers per array while new points are handled: 64 MB
 
 
 class TrainingData(NamedTuple):
@@ -251,8 +250,7 @@ class IntervalRegressor(RegressorMixin, Saved):
         return np.concatenate([function(chunk) for chunk in self._chunks(X)])
 
     def _chunks(self, X: FloatArray) -> list[FloatArray]:
-        size = max(1, _NUMBERS_AT_A_TIME // self._numbers_per_point())
-        return [X[start : start + size] for start in range(0, len(X), size)]
+        return chunks(X, self._numbers_per_point())
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._single_output else values

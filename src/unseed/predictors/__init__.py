@@ -4,6 +4,7 @@ from unseed.predictors.contrast import ContrastReplicates
 from unseed.predictors.dropout import DropoutNetwork, train_dropout
 from unseed.predictors.ensemble import EnsembleReplicates, with_members
 from unseed.predictors.pnc import CheckedRows, PNCReplicates, PosteriorLaw
+from unseed.predictors.scaled import chunks
 
 __all__ = [
     "CheckedRows",
@@ -12,6 +13,7 @@ __all__ = [
     "EnsembleReplicates",
     "PNCReplicates",
     "PosteriorLaw",
+    "chunks",
     "train_dropout",
     "with_members",
 ]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from unseed.errors import InvalidInputError, NotAvailableError
+from unseed.progress import Progress
 from unseed.report.accuracy import Accuracy, CoverageCurve, inside
 from unseed.report.features import Answers, Band, Features, Indices, Reason
 from unseed.report.fitted import Fact, Reproduction, facts_of, reproduction_of
 from unseed.report.held_out import HeldOut
+from unseed.report.predicting import n_pieces, predict_all
 from unseed.report.words import PlainFinding, Wording, in_words, wording_of
 from unseed.results import FloatArray, Prediction
 
@@ -64,6 +66,8 @@ class Report:
 
     Attributes
     ----------
+    cautions : tuple of str
+        Sentences to read first.
     level : float
     rows : HeldOut
     facts : tuple of (name, words)
@@ -85,6 +89,7 @@ class Report:
     reproduction : Reproduction
     """
 
+    cautions: tuple[str, ...]
     level: float
     rows: HeldOut
     facts: tuple[Fact, ...]
@@ -100,17 +105,29 @@ class Report:
     reproduction: Reproduction
 
 
-def build(estimator: Any, rows: HeldOut, level: float, source: str | None = None) -> Report:
+def build(
+    estimator: Any,
+    rows: HeldOut,
+    level: float,
+    source: str | None = None,
+    cautions: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Report:
     """Ask a fitted estimator everything that the page shows."""
-    prediction = estimator.get_prediction(rows.given)
-    wording = wording_of(estimator)
-    answers = Answers.none(len(rows.target_names))
-    if rows.feature_names:
-        answers = Features(estimator, rows.X, level).ask(_columns(prediction.standard_error))
-    rows_with_seeds, draws = _draw_seeds(estimator, rows, prediction)
-    outputs = _outputs(rows, prediction, level, draws, answers)
-    findings, outlook, far = _diagnosis(estimator, rows)
+    with (progress or Progress()).steps("asking the model", n_pieces(rows) + 3) as step:
+        prediction = predict_all(estimator, rows, step)
+        wording = wording_of(estimator)
+        answers = Answers.none(len(rows.target_names))
+        if rows.features:
+            answers = Features(estimator, rows.X, rows.features, level).ask(_columns(prediction.standard_error))
+        step()
+        rows_with_seeds, draws = _draw_seeds(estimator, rows, prediction)
+        step()
+        outputs = _outputs(rows, prediction, level, draws, answers)
+        findings, outlook, far = _diagnosis(estimator, rows)
+        step()
     return Report(
+        cautions=tuple(cautions),
         level=level,
         rows=rows,
         facts=facts_of(estimator, int(np.prod(rows.X.shape[1:]))),
@@ -177,18 +194,11 @@ def _draw_seeds(estimator: Any, rows: HeldOut, prediction: Prediction) -> tuple[
     if not hasattr(estimator, "sample_networks"):
         return chosen, None
     try:
-        draws = estimator.sample_networks(_taken(rows.given, chosen), _SEEDS, random_state=0)
+        draws = estimator.sample_networks(rows.taken(chosen), _SEEDS, random_state=0)
     except NotAvailableError:
         return chosen, None
     centre = _columns(prediction.mean)[chosen]
     return chosen, np.moveaxis(draws.reshape(_SEEDS, *centre.shape) - centre, 0, 1)
-
-
-def _taken(X: Any, rows: Indices) -> Any:
-    """Some rows of a frame, an array or a list, as the same kind of thing."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return [X[i] for i in rows] if isinstance(X, (list, tuple)) else X[rows]
 
 
 def _diagnosis(estimator: Any, rows: HeldOut) -> tuple[tuple[PlainFinding, ...], str, tuple[int, ...] | None]:
@@ -215,9 +225,9 @@ def _unknown(
         (outputs[0].noise is None, "How much a single observation scatters: the noise could not be estimated."),
         (not hasattr(estimator, "diagnose"), f"Whether the ground of the theory is there: {name} has no diagnosis."),
         (far is None, "Which rows lie outside what the training rows cover: that needs a converged network on all rows."),
-        (not rows.feature_names, "What single features do: the rows are not lines of features."),
+        (not rows.features, "What single features do: the rows are not lines of features."),
         (
-            bool(rows.feature_names) and explained < len(rows.X),
+            bool(rows.features) and explained < len(rows.X),
             f"Which features make a row uncertain, but for the {explained:,} least certain rows: asking costs a prediction "
             "for each feature.",
         ),

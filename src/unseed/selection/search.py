@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from unseed.kernels import PopulationKernel
-from unseed.machine import on_all_cores, one_thread
+from unseed.machine import on_all_cores, one_thread, shares_threads, threads_for
 from unseed.networks import MLP
 from unseed.progress import Progress
 from unseed.random import Streams
@@ -32,7 +32,6 @@ _KEPT = 3  # climbs that go on after the first evaluations
 _HOPELESS = 0.1  # behind a common scale after the first evaluations: relevances do not pay
 _SAME_HILL = 0.02  # difference of scores below which two climbs of an architecture count as one
 _UNDECIDED = 0.02  # difference of scores below which more rows decide
-_SHARED_ROWS = 2048  # below, threads that share a matrix wait for each other longer than they work
 _CLIMBS = 40  # about so many in all, for the progress bar
 _FASTER = math.log(4.0)  # a restart looks for structure this much faster than the best so far, with a tenth of the noise
 
@@ -209,17 +208,15 @@ class _Search:
         return climb
 
     def _all_on(self, rows: Rows, found: list[_Found], evaluations: int) -> list[_Found]:
-        """The same on other rows, climbs beside each other: one thread for each, unless the matrices are large."""
+        """The same on other rows: climbs beside each other, a thread for each, unless the matrices are large."""
 
         def again(one: _Found) -> _Found:
             return self._on(rows, one, evaluations)
 
-        if len(rows.X) >= _SHARED_ROWS:
+        if len(found) > 1 and not shares_threads(len(rows.X)):
+            return list(on_all_cores(again, found, rows.X.device))
+        with threads_for(len(rows.X)):
             return [again(one) for one in found]
-        if len(found) == 1:
-            with one_thread():
-                return [again(found[0])]
-        return list(on_all_cores(again, found, rows.X.device))
 
     def _on(self, rows: Rows, found: _Found, evaluations: int) -> _Found:
         """The same architecture from the same point, on other rows."""

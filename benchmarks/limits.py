@@ -137,7 +137,7 @@ def blocks(n_rows: int = 1_000_000, precision: str = "double", device: str = "cp
 def gpu_many(n_sets: int = 100, n_rows: int = 1024) -> Figures:
     """Milliseconds for each of a hundred data sets."""
     sets = [data(n_rows, 256, seed) for seed in range(n_sets)]
-    X, y, X_new = (np.stack(part) for part in zip(*sets, strict=True))
+    X, y, X_new = (torch.tensor(np.stack(part), device="cuda") for part in zip(*sets, strict=True))
     figures: Figures = {"sets": n_sets, "rows": n_rows}
     for interval in ("cheap_bootstrap", "batching"):
 

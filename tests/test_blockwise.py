@@ -64,12 +64,12 @@ def test_new_rows_leave_old_blocks_alone():
     for X_piece, y_piece in pieces([100, 100, 100]):
         reg.partial_fit(X_piece, y_piece)
     assert (reg.n_blocks_, reg.n_rows_, reg.n_waiting_) == (5, 300, 0)
-    first, scaling = reg._blocks[0], reg._units
+    first, scaling = reg._networks.fits[0], reg._networks.scaling
     before = reg.get_prediction(X_NEW).standard_error
     reg.partial_fit(X[300:], Y[300:])
     assert (reg.n_blocks_, reg.n_rows_, reg.n_waiting_) == (7, 420, 0)
-    assert reg._blocks[0] is first
-    assert reg._units is scaling
+    assert reg._networks.fits[0] is first
+    assert reg._networks.scaling is scaling
     assert (reg.get_prediction(X_NEW).standard_error != before).all()
     assert_same(reg, BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream([(X, Y)]))
 
@@ -178,7 +178,7 @@ def test_centre_of_sectioning_is_the_network_on_all_rows(outputs):
     left = y - (K + 1e-3 * len(K) * np.eye(len(K))) @ reg.centre_.dual.numpy()
     worst = (np.linalg.norm(left, axis=0) / np.linalg.norm(y, axis=0)).max()
     assert reg.centre_.relative_residual == pytest.approx(worst, rel=1e-3, abs=1e-14)
-    blocks = np.stack([b.predict(NETWORK, reg.centre_.X.new_tensor(X_NEW)).numpy() for b in reg._blocks])
+    blocks = np.stack([b.predict(NETWORK, reg.centre_.X.new_tensor(X_NEW)).numpy() for b in reg._networks.fits])
     spread = np.sqrt(((blocks - exact) ** 2).sum(0) / (len(blocks) - 1) / len(blocks))
     assert_allclose(p.standard_error.reshape(exact.shape), spread, rtol=1e-6)
 
@@ -208,3 +208,32 @@ def test_automatic_blocks_depend_on_rows_and_memory_alone(monkeypatch):
     monkeypatch.setattr("unseed.engines.blocks.total_bytes", lambda device: 2**30)
     assert block_rows(65_536, cpu) == 2048
     assert BlockwisePNCRegressor(**OPTIONS).fit(X, Y).block_size_ == 52
+
+
+def test_errors_out_of_block_are_those_of_the_other_blocks():
+    reg = BlockwisePNCRegressor(block_size=60, standardize=False, **OPTIONS).fit_stream([(X, Y)])
+    fits, found = reg._networks.fits, reg._networks.out_of_block
+    assert len(found.errors) == 420
+    others = np.mean([b.predict(NETWORK, torch.tensor(X[60:120])).numpy() for i, b in enumerate(fits) if i != 1], axis=0)
+    assert_allclose(found.errors[60:120, 0], Y[60:120] - others[:, 0], rtol=0, atol=1e-10)
+    spread = np.var([b.predict(NETWORK, torch.tensor(X[60:120])).numpy() for i, b in enumerate(fits) if i != 1], axis=0, ddof=1)
+    assert_allclose(found.variance[60:120], spread / 6, rtol=1e-9)
+    before = found.noise_variance
+    reg.partial_fit(X[:60], Y[:60] + 3.0)
+    assert reg._networks.out_of_block.noise_variance > 2 * before
+
+
+def test_prediction_intervals_hold_where_noise_varies_and_the_network_is_wrong():
+    """An estimate of the noise from the fit itself was too small here; errors at rows that a block never saw are not."""
+    rng = np.random.default_rng(3)
+
+    def draw(n):
+        inputs = rng.normal(size=(n, 2))
+        return inputs, np.sign(inputs[:, 0]) + 0.3 * np.abs(inputs[:, 1]) * rng.standard_t(5, size=n)
+
+    reg = BlockwisePNCRegressor(block_size=200, network=NETWORK, regularization=1e-8, random_state=0).fit(*draw(1600))
+    X_test, y_test = draw(2000)
+    bounds = reg.predict_interval(X_test, 0.9, kind="prediction")[1][:, :, 0]
+    inside = ((bounds[:, 0] <= y_test) & (y_test <= bounds[:, 1])).mean()
+    # 0.9 of 2,000 points has a standard error of 0.007, the quantile of a thousand scores 0.01: three of both together
+    assert abs(inside - 0.9) < 0.036

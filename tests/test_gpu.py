@@ -5,8 +5,18 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from unseed import MLP, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
+from unseed import (
+    MLP,
+    BlockwisePNCRegressor,
+    GradientDescent,
+    KernelEngine,
+    LinearizedEngine,
+    NetworkEngine,
+    PNCRegressor,
+    predict_interval_many,
+)
 from unseed.engines import cohorts
+from unseed.kernels import PopulationKernel, fused, gram
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 RNG = np.random.default_rng(0)
@@ -73,3 +83,57 @@ def test_a_model_compressed_on_the_gpu_is_loaded_on_the_cpu(options, tmp_path):
     reg.save(tmp_path / "model")
     here = PNCRegressor.load(tmp_path / "model", device="cpu")
     assert_allclose(here.predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf", "sin"])
+@pytest.mark.parametrize("bias", [{}, {"bias_scale": 0.7}, {"bias_scale": 0.7, "bias_init": "zero"}], ids=str)
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_kernels_agree_with_the_cpu(activation, bias, depth, is_fused, monkeypatch):
+    if not is_fused:
+        monkeypatch.setattr(fused, "_compiled", lambda code, scalars: None)
+    x = X[0]
+    special = np.stack([x, x, -x, 2 * x, np.zeros(5), x + 1e-7 * X[1], *X[1:6]])
+    kernel = PopulationKernel(MLP(depth=depth, activation=activation, weight_std=1.3, **bias))
+    for of_points in (kernel.ntk_gram, kernel.nngp_gram, lambda p: kernel.ntk_cross(p, p[slice(0, 7)])):
+        here, there = (of_points(kernel.profile(torch.tensor(special, device=device))).cpu() for device in ("cpu", "cuda"))
+        assert_allclose(there, here, rtol=1e-12, atol=1e-12)
+
+
+def test_fused_kernels_are_in_use():
+    assert float(fused.fused_sine(torch.tensor([0.6], dtype=torch.float64, device="cuda"))) == pytest.approx(0.8)
+    assert not fused._REFUSED
+
+
+def test_temporaries_stay_within_their_budget():
+    kernel = PopulationKernel(NETWORK)
+    points = kernel.profile(torch.randn(9000, 5, dtype=torch.float64, device="cuda"))
+    for depth in (1, 3):
+        kernel = PopulationKernel(MLP(depth=depth, bias_scale=1.0))
+        points = kernel.profile(torch.randn(9000, 5, dtype=torch.float64, device="cuda"))
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        matrix = kernel.ntk_gram(points)
+        peak = torch.cuda.max_memory_allocated() - before - matrix.numel() * 8
+        assert peak < 2 * gram.GPU_TEMPORARY_BYTES
+
+
+@pytest.mark.parametrize("interval", ["cheap_bootstrap", "batching"])
+def test_many_data_sets(interval):
+    sets, labels = np.stack([X, 2 * X]), np.stack([Y, -Y])
+    options = {"network": NETWORK, "regularization": 0.01, "interval": interval}
+    here, there = (predict_interval_many(sets, labels, X_NEW, device=device, **options) for device in ("cpu", "cuda"))
+    assert_allclose(there[0], here[0], rtol=1e-9)
+    assert_allclose(there[1], here[1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{}, {"precision": "mixed"}, {"centre": "full", "tolerance": 1e-12}], ids=str)
+def test_blocks(options):
+    here, there = (
+        BlockwisePNCRegressor(block_size=16, network=NETWORK, regularization=0.01, random_state=0, device=device, **options)
+        .fit(X, Y)
+        .predict_interval(X_NEW, kind="prediction")[1]
+        for device in ("cpu", "cuda")
+    )
+    assert_allclose(there, here, rtol=1e-7)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -45,6 +44,7 @@ def predict_interval_many(
     Parameters
     ----------
     X : array-like of shape (n_sets, n_samples, n_features)
+        Tensors that are on the device already are not copied.
     y : array-like of shape (n_sets, n_samples)
     X_new : array-like of shape (n_points, n_features) or (n_sets, n_points, n_features)
         The same points for all data sets, or points of their own.
@@ -86,15 +86,16 @@ def predict_interval_many(
     seeds = _seeds(random_state, len(sets.X))
     units = _Units.of(sets, active=standardize)
     inputs, labels, points = units.inputs(sets.X), units.labels(sets.y), units.inputs(sets.X_new)
-    parts = []
-    with ThreadPoolExecutor(1) as beside:  # resamples are drawn while the device computes kernels
-        drawing = beside.submit(_counts, method, sets.X.shape[1], seeds)
-        for some in _groups(sets, where):
-            crosses = cross_stacked(network, points[some], inputs[some])
-            counts = drawing.result()[some].to(inputs)
-            parts.append(crosses @ solve_stacked(network, inputs[some], labels[some], counts, regularization).mT)
-    predictions = units.in_units(torch.cat(parts)).permute(2, 1, 0).cpu().numpy()  # (n_replicates, n_points, n_sets)
-    sizes = drawing.result()[0].sum(-1).to(torch.float64).numpy()
+    counts = _counts(method, sets.X.shape[1], seeds).to(inputs)
+    parts = [
+        cross_stacked(network, points[some], inputs[some])
+        @ solve_stacked(network, inputs[some], labels[some], counts[some], regularization).mT
+        for some in _groups(sets, where)
+    ]
+    predictions = (
+        units.in_units(torch.cat(parts)).permute(2, 1, 0).contiguous().cpu().numpy()
+    )  # (n_replicates, n_points, n_sets)
+    sizes = counts[0].sum(-1).cpu().numpy()
     # To an interval method the data sets are so many outputs.
     estimate = method.estimate(cast(Replicates, _Predictions(predictions, sizes)), predictions[0])
     reach = np.stack([two_sided_quantile(level, estimate.degrees_of_freedom) * estimate.standard_error for level in levels], -1)
@@ -153,21 +154,25 @@ class _Predictions:
 
 
 def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: torch.device) -> _Sets:
-    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in (("X", X), ("y", y), ("X_new", X_new))}
-    for name, wanted in (("X", (3,)), ("y", (2,)), ("X_new", (2, 3))):
+    arrays = {name: torch.as_tensor(values, dtype=torch.float64) for name, values in (("X", X), ("y", y), ("X_new", X_new))}
+    shapes = {
+        "X": ((3,), "(sets, rows, features)"),
+        "y": ((2,), "(sets, rows)"),
+        "X_new": ((2, 3), "(points, features) or (sets, points, features)"),
+    }
+    for name, (wanted, words) in shapes.items():
         if arrays[name].ndim not in wanted:
-            words = {
-                "X": "(sets, rows, features)",
-                "y": "(sets, rows)",
-                "X_new": "(points, features) or (sets, points, features)",
-            }
-            raise InvalidInputError(f"{name} has shape {arrays[name].shape}; give {words[name]}")
+            raise InvalidInputError(f"{name} has shape {tuple(arrays[name].shape)}; give {words}")
     if arrays["X"].shape[:2] != arrays["y"].shape:
-        raise InvalidInputError(f"X has shape {arrays['X'].shape} and y {arrays['y'].shape}; sets and rows must be the same")
+        raise InvalidInputError(
+            f"X has shape {tuple(arrays['X'].shape)} and y {tuple(arrays['y'].shape)}; sets and rows must be the same"
+        )
     new = arrays["X_new"]
     if new.shape[-1] != arrays["X"].shape[2] or (new.ndim == 3 and len(new) != len(arrays["X"])):
-        raise InvalidInputError(f"X_new has shape {new.shape} and X {arrays['X'].shape}; features and sets must be the same")
-    tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+        raise InvalidInputError(
+            f"X_new has shape {tuple(new.shape)} and X {tuple(arrays['X'].shape)}; features and sets must be the same"
+        )
+    tensors = {name: array.to(device) for name, array in arrays.items()}
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
             raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute those values")
@@ -177,7 +182,13 @@ def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: t
 
 def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> Tensor:
     """How often each replicate of each data set counts each row. Shape (n_sets, n_replicates, n_rows)."""
-    return torch.from_numpy(np.stack([method.plan(n_rows, Streams(seed)).counts for seed in seeds]))
+    plans = (method.plan(n_rows, Streams(seed)).counts for seed in seeds)
+    first = next(plans)
+    counts = np.empty((len(seeds), *first.shape))
+    counts[0] = first
+    for i, others in enumerate(plans, start=1):
+        counts[i] = others
+    return torch.from_numpy(counts)
 
 
 def _seeds(random_state: int | Sequence[int], n_sets: int) -> list[int]:

@@ -63,9 +63,8 @@ def batches(n_rows: int, n_batches: int, streams: Streams) -> Plan:
         )
     order = streams.generator("resample", "batches").permutation(n_rows)
     counts = np.zeros((n_batches, n_rows), dtype=np.int64)
-    ends = [batch * (n_rows // n_batches) + min(batch, n_rows % n_batches) for batch in range(n_batches + 1)]
-    for batch in range(n_batches):
-        counts[batch, order[ends[batch] : ends[batch + 1]]] = 1
+    sizes = [n_rows // n_batches + (batch < n_rows % n_batches) for batch in range(n_batches)]
+    counts[np.repeat(np.arange(n_batches), sizes), order] = 1
     return Plan(counts, reference=tuple(range(n_batches)))
 
 

@@ -17,11 +17,10 @@ from unseed.solvers import (
     NystromPreconditioner,
     WeightedRidge,
     conjugate_gradients,
-    random_signs,
     solve_mixed,
 )
 
-_TRACE_PROBES = 16  # of a block; the blocks' traces are averaged
+_CHECKED_ROWS = 128  # of a block, about
 _SMALLEST_BLOCK, _LARGEST_BLOCK, _FEWEST_BLOCKS = 1024, 8192, 8
 _SECONDS, _CPU_FLOPS, _GPU_FLOPS = 60.0, 3e10, 1e13  # nominal rates of a factorisation in float64
 _MOST_LANDMARKS, _FEWEST_LANDMARKS = 2048, 128
@@ -35,38 +34,44 @@ class BlockFit:
     ----------
     X : Tensor of shape (b, d)
     dual : Tensor of shape (b, n_outputs)
-    squares, trace : Tensor of shape (n_outputs,), float
-        Whose ratio estimates the noise variance (see `WeightedRidge.noise_moments`).
+    checked : Tensor of shape (m, n_outputs)
+        Labels of every `check_step`-th row: networks of other blocks never saw them.
     """
 
     X: Tensor
     dual: Tensor
-    squares: Tensor
-    trace: float
+    checked: Tensor
 
     @classmethod
     def solve(cls, network: MLP, X: Tensor, labels: Tensor, regularization: float, *, is_mixed: bool = False) -> BlockFit:
         """One Gram matrix, one factorisation; both are gone when this returns."""
-        kernel, n, k = PopulationKernel(network), *labels.shape
+        kernel, n = PopulationKernel(network), len(X)
         matrix = kernel.ntk_gram(kernel.profile(X))
-        # The trace of the noise estimate by random columns: an exact one would cost twice the factorisation.
-        columns = torch.cat([labels, random_signs(n, _TRACE_PROBES, labels)], dim=1)
-        solved = None
+        dual = None
         if is_mixed:
+            bare = matrix.diagonal().clone()
             matrix.diagonal().add_(regularization * n)
-            solved = solve_mixed(matrix, columns)
-            matrix.diagonal().sub_(regularization * n)
-        if solved is None:
+            dual = solve_mixed(matrix, labels)
+            matrix.diagonal().copy_(bare)
+        if dual is None:
             counts = torch.ones(n, dtype=X.dtype, device=X.device)
-            solved = WeightedRidge.factorise(matrix, counts, regularization).solve(columns)
-        dual, probed = solved[:, :k].contiguous(), solved[:, k:]
-        trace = float(n**2 * probed.square().sum() / _TRACE_PROBES)
-        return cls(X, dual, (n * dual).square().sum(0), trace)
+            dual = WeightedRidge.factorise(matrix, counts, regularization).solve(labels)
+        return cls(X, dual.contiguous(), labels[:: check_step(n)].clone())
+
+    @property
+    def checked_rows(self) -> Tensor:
+        """Rows of the labels kept. Shape (m, d)."""
+        return self.X[:: check_step(len(self.X))]
 
     def predict(self, network: MLP, X: Tensor) -> Tensor:
         """Shape (n_points, n_outputs)."""
         kernel = PopulationKernel(network)
         return kernel.ntk_product(kernel.profile(X), kernel.profile(self.X), self.dual)
+
+
+def check_step(n_rows: int) -> int:
+    """Distance of the rows of a block whose labels are kept."""
+    return max(1, n_rows // _CHECKED_ROWS)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -27,14 +28,16 @@ from unseed.networks import MLP
 from unseed.persistence import Draft, Record
 from unseed.persistence.baselines import get_blocks, put_blocks
 from unseed.persistence.compression import with_block_rounded
+from unseed.predictors import BlockNetworks
 from unseed.progress import Progress
 from unseed.random import RandomState, Streams
-from unseed.results import Estimate, FloatArray
+from unseed.results import Calibration, Estimate, FloatArray
 from unseed.scaling import Scaling
 from unseed.selection import Selection
 
 STREAM_ROWS = 2048
 _LOOKED_AT = 1000  # rows at which a compressed model is compared
+_ENOUGH_SCORES = 60
 
 
 class BlockwisePNCRegressor(IntervalRegressor):
@@ -93,9 +96,8 @@ class BlockwisePNCRegressor(IntervalRegressor):
     (5, (3, 2, 1))
     """
 
-    _units: Scaling | None
+    _networks: BlockNetworks | None
     _waiting: Block | None
-    _blocks: list[BlockFit]
     _labels: list[torch.Tensor]
     centre_: FullFit | None
 
@@ -206,12 +208,15 @@ class BlockwisePNCRegressor(IntervalRegressor):
         dtype : {"float32", "float64"}
         """
         check_is_fitted(self, "is_fitted_")
+        if self.centre_ is not None:
+            raise InvalidInputError("centre='full' has no smaller form; fit with centre='blocks' for one")
         small = copy.copy(self)
-        small._blocks = list(self._blocks)
+        fits = list(self._known.fits)
         if check_dtype(dtype) == "float32":
-            tasks = (delayed(with_block_rounded)(block, self.network_, self.regularization_) for block in self._blocks)
+            tasks = (delayed(with_block_rounded)(block, self.network_, self.regularization_) for block in fits)
             with self._threads():
-                small._blocks = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+                fits = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+        small._networks = replace(self._known, fits=fits)
         points = self._some_points(_LOOKED_AT)
         sizes = self.size_in_bytes(), small.size_in_bytes()
         rows = self.n_rows_, self.n_rows_
@@ -222,7 +227,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self._forget()
         self._check_options()
         self._where = resolve_device(self.device)
-        self._units, self._waiting, self._blocks, self._labels = None, None, [], []
+        self._networks, self._waiting, self._labels = None, None, []
         self.centre_ = None
         self._output_names: Any = None
         self._single_output = True
@@ -238,14 +243,14 @@ class BlockwisePNCRegressor(IntervalRegressor):
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         if not self.n_rows_ and self._waiting is None:
             self._single_output = y.ndim == 1
-        elif self._units is not None and columns.shape[1] != len(self._units.y_scale):
-            raise InvalidInputError(f"y has {columns.shape[1]} outputs and earlier rows had {len(self._units.y_scale)}")
+        elif self._networks is not None and columns.shape[1] != len(self._model_units().y_scale):
+            raise InvalidInputError(f"y has {columns.shape[1]} outputs and earlier rows had {len(self._model_units().y_scale)}")
         return X, columns
 
     def _add(self, blocks: Iterable[Block], n_blocks: int | None) -> None:
         """Choose units and network by the first block, then solve all, some at the same time."""
         iterator = iter(blocks)
-        if self._units is None:
+        if self._networks is None:
             first = next(iterator, None)
             if first is None:
                 return
@@ -257,9 +262,9 @@ class BlockwisePNCRegressor(IntervalRegressor):
             for fit in parallel(
                 delayed(BlockFit.solve)(*self._task(X, y), is_mixed=self.precision == "mixed") for X, y in iterator
             ):
-                self._blocks.append(fit)
+                self._known.add(fit)
                 report()
-        self.n_blocks_, self.n_rows_ = len(self._blocks), sum(len(block.X) for block in self._blocks)
+        self.n_blocks_, self.n_rows_ = len(self._known.fits), self._known.n_rows
         if self.n_blocks_ >= 2:
             self.is_fitted_ = True
 
@@ -270,9 +275,9 @@ class BlockwisePNCRegressor(IntervalRegressor):
         streams = Streams.from_random_state(self.random_state)
         progress = Progress(active=bool(self.verbose))
         with progress.steps("iterations", self.max_iterations) as report:
-            self.centre_ = FullFit.solve(
+            self._known.centre = self.centre_ = FullFit.solve(
                 self.network_,
-                torch.cat([block.X for block in self._blocks]),
+                torch.cat([block.X for block in self._known.fits]),
                 torch.cat(self._labels),
                 self.regularization_,
                 generator=streams.generator("landmarks"),
@@ -295,19 +300,19 @@ class BlockwisePNCRegressor(IntervalRegressor):
         return nullcontext() if self.n_jobs in (None, 1) else one_thread()
 
     def _choose(self, X: FloatArray, y: FloatArray) -> None:
-        self._units = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
+        units = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
         streams = Streams.from_random_state(self.random_state)
-        data = TrainingData(X, y, self._units, streams, self._where, Progress(active=bool(self.verbose)))
+        data = TrainingData(X, y, units, streams, self._where, Progress(active=bool(self.verbose)))
         choice = choose(self.network, self.regularization, data, data.labels, converges=True)
         assert isinstance(choice.network, MLP)
         self.network_, self.regularization_, self.selection_ = choice.network, choice.regularization, choice.selection
+        self._networks = BlockNetworks(choice.network, units, self._where, n_jobs=self.n_jobs)
         self._row_shape = X.shape[1:]
 
     def _task(self, X: FloatArray, y: FloatArray) -> tuple[MLP, torch.Tensor, torch.Tensor, float]:
         """What a worker needs to know of a block, and nothing of the others."""
-        assert self._units is not None
-        inputs = torch.tensor(self._units.to_network(X), device=self._where)
-        labels = torch.tensor(self._units.to_labels(y), device=self._where)
+        inputs = self._known.inputs(X)
+        labels = torch.tensor(self._model_units().to_labels(y), device=self._where)
         if self.centre == "full":
             self._labels.append(labels)
         return self.network_, inputs, labels, self.regularization_
@@ -336,36 +341,39 @@ class BlockwisePNCRegressor(IntervalRegressor):
         raise NotImplementedError  # `fit` has its own way
 
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
-        assert self._units is not None
-        points = torch.tensor(self._units.to_network(X), device=self._where)
-        tasks = (delayed(BlockFit.predict)(block, self.network_, points) for block in self._blocks)
         with self._threads():
-            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
-        predictions = self._units.from_labels(torch.stack(list(parts)).cpu().numpy())
-        mean = predictions.mean(axis=0)
-        centre = mean
-        if self.centre_ is not None:
-            centre = self._units.from_labels(self.centre_.predict(self.network_, points).cpu().numpy())
-        # Algorithm 2 around the mean of the blocks; sectioning around the network on all rows
-        spread = np.sqrt(np.sum((predictions - centre) ** 2, axis=0) / (self.n_blocks_ - 1))
-        return Estimate(centre, spread / np.sqrt(self.n_blocks_), self.n_blocks_ - 1.0)
+            return self._known.estimate(X)
 
     def _procedural_chunk(self, X: FloatArray) -> FloatArray:
         return np.full((len(X), 1), np.nan)  # the factors that would tell are not kept
 
     def _noise_variance(self) -> FloatArray:
-        assert self._units is not None
-        squares = torch.stack([block.squares for block in self._blocks]).sum(0).cpu().numpy()
-        return np.asarray(squares / sum(block.trace for block in self._blocks) * self._units.y_scale**2)
+        with self._threads():
+            return self._known.out_of_block.noise_variance
+
+    def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
+        out_of_block = self._known.out_of_block
+        if len(out_of_block.errors) < _ENOUGH_SCORES:
+            return None
+        expected = np.sqrt(estimate.standard_error**2 + noise)
+        return Calibration(self._in_shape(expected), self._in_shape(out_of_block.scores))
 
     def _numbers_per_point(self) -> int:
-        return max(max(len(block.X) for block in self._blocks), self.n_blocks_)
+        return max(max(len(block.X) for block in self._known.fits), self.n_blocks_)
+
+    @property
+    def _known(self) -> BlockNetworks:
+        assert self._networks is not None
+        return self._networks
+
+    def _model_units(self) -> Scaling:
+        return self._known.scaling
 
     def _put(self, draft: Draft) -> None:
-        assert self._units is not None
         for name in ("network", "regularization", "selection"):
             draft.describe(name, getattr(self, f"{name}_"))
-        put_blocks(draft, self._blocks, self._units)
+        draft.facts["block_size"] = int(self.block_size_)
+        put_blocks(draft, self._known)
         draft.facts["has_waiting"] = self._waiting is not None
         if self._waiting is not None:
             draft.put("waiting_X", self._waiting[0])
@@ -374,24 +382,22 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _get(self, record: Record, device: torch.device) -> None:
         self.network_, self.regularization_ = record.described("network", MLP), record.described("regularization", int, float)
         self.selection_ = record.described("selection", Selection, type(None))
-        self._where = device
-        self._blocks, self._units = get_blocks(record, device)
-        self._waiting = None
+        self.block_size_ = record.whole_number("block_size")
+        self._where, self._labels, self._waiting = device, [], None
+        self._networks = get_blocks(record, self.network_, device, self.n_jobs)
+        self.centre_ = self._networks.centre
         if record.fact("has_waiting", bool):
-            X = record.array("waiting_X", None, *self._units.x_mean.shape)
-            self._waiting = X, record.array("waiting_y", len(X), len(self._units.y_mean))
+            units = self._networks.scaling
+            X = record.array("waiting_X", None, *units.x_mean.shape)
+            self._waiting = X, record.array("waiting_y", len(X), len(units.y_mean))
         self.n_waiting_ = 0 if self._waiting is None else len(self._waiting[0])
-        self.n_blocks_, self.n_rows_ = len(self._blocks), sum(len(block.X) for block in self._blocks)
-
-    def _model_units(self) -> Scaling:
-        assert self._units is not None
-        return self._units
+        self.n_blocks_, self.n_rows_ = len(self._networks.fits), self._networks.n_rows
 
     def _some_points(self, n_points: int) -> FloatArray:
         """Rows of every block in turn."""
-        assert self._units is not None
         share = -(-n_points // self.n_blocks_)
-        return self._units.from_network(torch.cat([block.X[:share] for block in self._blocks])[:n_points].cpu().numpy())
+        rows = torch.cat([block.X[:share] for block in self._known.fits])[:n_points]
+        return self._model_units().from_network(rows.cpu().numpy())
 
 
 def _with_first(first: Block, others: Iterator[Block]) -> Iterator[Block]:

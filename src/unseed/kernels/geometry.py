@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unseed.kernels.fused import fused_sine
 from unseed.kernels.scratch import Scratch
 
 _CLOSE_SINE = 0.01  # above it, sqrt(1 - cos²) has an absolute error below 1e-13
@@ -37,7 +38,9 @@ def first_layer_angles(left: Tensor, right: Tensor, scratch: Scratch) -> Angles:
     """Angles between unit vectors (or zero vectors, which count as orthogonal to everything)."""
     shape = (*left.shape[:-1], right.shape[-2])
     cosine = torch.matmul(left, right.mT, out=scratch.take(left, shape)).clamp_(-1.0, 1.0)
-    sine = root_of(torch.mul(cosine, cosine, out=scratch.take(left, shape)).neg_().add_(1.0))
+    sine = fused_sine(cosine)
+    if sine is None:
+        sine = root_of(torch.mul(cosine, cosine, out=scratch.take(left, shape)).neg_().add_(1.0))
     if sine.numel() and bool(sine.min() < _CLOSE_SINE):
         _refine_close_pairs(sine, cosine, left, right)
     return Angles(cosine, sine)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from unseed.errors import InvalidInputError
 from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual, SinDual
+from unseed.kernels.fused import fused_tangent
 from unseed.kernels.geometry import first_layer_angles, next_layer_angles, outer
 from unseed.kernels.hermite import HermiteDual
 from unseed.kernels.scratch import Scratch
@@ -119,7 +120,13 @@ def pairs(
     if b2 != start_b2:
         values.add_(b2 - start_b2)
     for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True), start=1):
-        moments = dual.moments(here, there, angles, scratch, is_last=layer == network.depth)
+        is_last = layer == network.depth
+        if is_last and kind == "ntk":
+            fused = fused_tangent(dual, angles.cosine, angles.sine, values, here.variance, there.variance, w2=w2, b2=b2)
+            if fused is not None:
+                values = fused
+                break
+        moments = dual.moments(here, there, angles, scratch, is_last=is_last)
         # Θ ← w² (value + derivative · Θ) + b²
         values = values.mul_(moments.derivative).add_(moments.value) if kind == "ntk" else moments.value
         if w2 != 1:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 
-from unseed.engines import BlockFit
+from unseed.engines import BlockFit, FullFit
+from unseed.engines.blocks import check_step
 from unseed.networks import MLP, MLPBatch
 from unseed.persistence.finite import check_length, get_batch, put_batch
 from unseed.persistence.record import Draft, Record
 from unseed.persistence.rows import get_scaling, put_scaling
-from unseed.predictors import DropoutNetwork
+from unseed.predictors import BlockNetworks, DropoutNetwork
 from unseed.random import Streams
-from unseed.scaling import Scaling
 
 
 def put_dropout(draft: Draft, network: DropoutNetwork) -> None:
@@ -41,24 +39,38 @@ def get_dropout(record: Record, network: object, device: torch.device) -> Dropou
     return DropoutNetwork(batch, parameters, rate, scaling, streams, record.array("noise_variance", k))
 
 
-def put_blocks(draft: Draft, blocks: Sequence[BlockFit], scaling: Scaling) -> None:
-    """Rows and dual weights of all blocks, one after the other."""
-    put_scaling(draft.part("scaling"), scaling)
-    draft.facts["lengths"] = [len(block.X) for block in blocks]
-    for name in ("X", "dual"):
-        draft.put(name, torch.cat([getattr(block, name) for block in blocks]))
-    draft.put("squares", torch.stack([block.squares for block in blocks]))
-    draft.put("trace", torch.tensor([block.trace for block in blocks], dtype=torch.float64))
+def put_blocks(draft: Draft, networks: BlockNetworks) -> None:
+    """Rows, dual weights and the labels kept of all blocks, one after the other; the network on all rows where there is one."""
+    put_scaling(draft.part("scaling"), networks.scaling)
+    draft.facts["lengths"] = [len(fit.X) for fit in networks.fits]
+    for name in ("X", "dual", "checked"):
+        draft.put(name, torch.cat([getattr(fit, name) for fit in networks.fits]))
+    draft.facts["has_centre"] = networks.centre is not None
+    if networks.centre is not None:
+        draft.put("centre", networks.centre.dual)
+        for name in ("relative_residual", "iterations", "converged"):
+            draft.facts[name] = getattr(networks.centre, name)
 
 
-def get_blocks(record: Record, device: torch.device) -> tuple[list[BlockFit], Scaling]:
+def get_blocks(record: Record, network: MLP, device: torch.device, n_jobs: int | None) -> BlockNetworks:
     """The blocks again, each in memory of its own."""
     scaling, lengths = get_scaling(record.part("scaling")), record.fact("lengths", list)
     if len(lengths) < 2 or not all(type(length) is int and length > 0 for length in lengths):
         raise record.fault("lengths of blocks should be positive, and two of them at least")
     n, k = sum(lengths), len(scaling.y_mean)
-    rows = torch.split(record.tensor("X", device, n, *scaling.x_mean.shape), lengths)
+    n_checked = [len(range(0, length, check_step(length))) for length in lengths]
+    rows = record.tensor("X", device, n, *scaling.x_mean.shape)
     duals = torch.split(record.tensor("dual", device, n, k), lengths)
-    squares, traces = record.tensor("squares", device, len(lengths), k), record.array("trace", len(lengths))
-    parts = zip(rows, duals, squares, traces, strict=True)
-    return [BlockFit(X.clone(), dual.clone(), sums.clone(), float(trace)) for X, dual, sums, trace in parts], scaling
+    labels = torch.split(record.tensor("checked", device, sum(n_checked), k), n_checked)
+    parts = zip(torch.split(rows, lengths), duals, labels, strict=True)
+    fits = [BlockFit(X.clone(), dual.clone(), checked.clone()) for X, dual, checked in parts]
+    centre = None
+    if record.fact("has_centre", bool):
+        centre = FullFit(
+            rows,
+            record.tensor("centre", device, n, k),
+            record.fact("relative_residual", float),
+            record.whole_number("iterations"),
+            record.fact("converged", bool),
+        )
+    return BlockNetworks(network, scaling, device, fits, centre, n_jobs)

@@ -60,7 +60,8 @@ def with_block_rounded(block: BlockFit, network: MLP, regularization: float) -> 
     """A block solved again for rows in float32; its labels are what its weights were solved from."""
     kernel = PopulationKernel(network)
     labels = kernel.ntk_gram(kernel.profile(block.X)) @ block.dual + regularization * len(block.X) * block.dual
-    return BlockFit.solve(network, _rounded(block.X), labels, regularization)
+    solved = BlockFit.solve(network, _rounded(block.X), labels, regularization)
+    return replace(solved, checked=_rounded(solved.checked))
 
 
 def _rounded(values: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """Predictors combine what engines train."""
 
+from unseed.predictors.blocks import BlockNetworks
 from unseed.predictors.contrast import ContrastReplicates
 from unseed.predictors.dropout import DropoutNetwork, train_dropout
 from unseed.predictors.ensemble import EnsembleReplicates, with_members
@@ -7,6 +8,7 @@ from unseed.predictors.pnc import CheckedRows, PNCReplicates, PosteriorLaw
 from unseed.predictors.scaled import chunks
 
 __all__ = [
+    "BlockNetworks",
     "CheckedRows",
     "ContrastReplicates",
     "DropoutNetwork",

@@ -130,7 +130,7 @@ def build(
         cautions=tuple(cautions),
         level=level,
         rows=rows,
-        facts=facts_of(estimator, int(np.prod(rows.X.shape[1:]))),
+        facts=facts_of(estimator, len(rows.features) or int(np.prod(rows.X.shape[1:]))),
         wording=wording,
         outputs=outputs,
         shown=answers.shown,

@@ -35,7 +35,7 @@ class Feature:
     def values(self, X: FloatArray) -> FloatArray:
         """The number, or which level it is. Shape (n_rows,)."""
         if not self.levels:
-            return X[:, self.columns[0]]
+            return np.asarray(X[:, self.columns[0]])
         return np.argmax(X[:, self.columns], axis=1).astype(np.float64)
 
     def typical(self, X: FloatArray) -> float:

@@ -221,14 +221,16 @@ def test_rows_that_are_no_lines_of_features():
     assert any("not lines of features" in sentence for sentence in report.unknown)
 
 
+CITIES = np.eye(3)[X[:, 3].astype(int)]  # the fourth feature as three columns of 0 and 1
+CATEGORIES = {"city": {"at Oslo": "Oslo", "at Bern": "Bern", "at Rome": "Rome"}}  # not in the order of the columns
+
+
 class TestCategories:
-    CITIES = np.eye(3)[X[:, 3].astype(int)]  # the fourth feature as three columns of 0 and 1
     TABLE = pd.DataFrame(np.column_stack([X[:, :3], CITIES]), columns=["a", "b", "c", "at Bern", "at Oslo", "at Rome"])
-    CATEGORIES = {"city": {"at Oslo": "Oslo", "at Bern": "Bern", "at Rome": "Rome"}}  # not in the order of the columns
     REG = PNCRegressor(network=MLP(bias_scale=1.0), regularization=1e-2, random_state=0).fit(TABLE[TRAIN], Y[TRAIN])
 
     def report(self, **changes):
-        return report_of(self.REG, **{"X": self.TABLE[NEW], "categories": self.CATEGORIES} | changes)
+        return report_of(self.REG, **{"X": self.TABLE[NEW], "categories": CATEGORIES} | changes)
 
     def test_columns_of_a_category_are_one_feature(self):
         report = self.report()
@@ -251,12 +253,12 @@ class TestCategories:
 
     def test_a_typical_row_is_of_the_most_frequent_level(self):
         features = Features(self.REG, self.TABLE[NEW].to_numpy(), self.report().rows.features, 0.9)
-        assert features.typical[3:].tolist() == np.eye(3)[self.CITIES[NEW].sum(axis=0).argmax()].tolist()
+        assert features.typical[3:].tolist() == np.eye(3)[CITIES[NEW].sum(axis=0).argmax()].tolist()
 
     def test_relevance_is_that_of_the_most_relevant_column(self):
         network = MLP(bias_scale=1.0, input_scale=[0.3, 0.5, 0.2, 0.1, 0.9, 0.1])
         reg = PNCRegressor(network=network, regularization=1e-2, random_state=0).fit(self.TABLE[TRAIN], Y[TRAIN])
-        report = report_of(reg, X=self.TABLE[NEW], categories=self.CATEGORIES)
+        report = report_of(reg, X=self.TABLE[NEW], categories=CATEGORIES)
         assert [report.rows.features[j].name for j in report.shown] == ["city", "b", "a", "c"]
 
     @pytest.mark.parametrize(
@@ -282,6 +284,14 @@ def test_pieces_of_many_rows_give_the_same_numbers(monkeypatch):
     assert pieces.parts.keys() == whole.parts.keys()
     blocks = BlockwisePNCRegressor(block_size=25, **OPTIONS).fit(X[TRAIN], Y[TRAIN])
     assert len(report_of(blocks).outputs[0].mean) == 60  # without a calibration, or with another
+
+
+def test_seeds_are_not_asked_for_where_that_takes_long(monkeypatch):
+    monkeypatch.setattr(predicting, "_MOST_WORK", 60 * 100**2 - 1)
+    report = report_of(REG)
+    assert report.outputs[0].seed is None
+    assert any("a report about fewer of them has it" in sentence for sentence in report.unknown)
+    np.testing.assert_array_equal(report.outputs[0].confidence, REPORT.outputs[0].confidence)
 
 
 class TestNames:

@@ -77,7 +77,7 @@ def _predicted(estimator: Regressor, X: pd.DataFrame, level: float, voice: Voice
 
 
 def _quantities(estimator: Regressor, X: pd.DataFrame, level: float) -> FloatArray:
-    prediction = estimator.get_prediction(X)
+    prediction = estimator.get_prediction(X, seeds=False)
     confidence, observation = prediction.conf_int(level), prediction.pred_int(level)
     parts = [prediction.mean, prediction.standard_error, *_bounds(confidence), *_bounds(observation)]
     return np.stack(parts, axis=-1).reshape(len(X), -1)

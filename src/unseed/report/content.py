@@ -14,7 +14,7 @@ from unseed.report.accuracy import Accuracy, CoverageCurve, inside
 from unseed.report.features import Answers, Band, Features, Indices, Reason
 from unseed.report.fitted import Fact, Reproduction, facts_of, reproduction_of
 from unseed.report.held_out import HeldOut
-from unseed.report.predicting import n_pieces, predict_all
+from unseed.report.predicting import asks_for_seeds, n_pieces, predict_all
 from unseed.report.words import PlainFinding, Wording, in_words, wording_of
 from unseed.results import FloatArray, Prediction
 
@@ -213,6 +213,12 @@ def _diagnosis(estimator: Any, rows: HeldOut) -> tuple[tuple[PlainFinding, ...],
     return tuple(plain), diagnosis.outlook, diagnosis.far_points if far_is_known else None
 
 
+def _why_no_seeds(estimator: Any, rows: HeldOut, wording: Wording) -> str:
+    if asks_for_seeds(estimator, rows) or not hasattr(estimator, "sample_networks"):
+        return wording.seed_meaning
+    return "for so many rows that takes longer than everything else; a report about fewer of them has it"
+
+
 def _unknown(
     estimator: Any, rows: HeldOut, wording: Wording, outputs: tuple[Output, ...], far: tuple[int, ...] | None, explained: int
 ) -> tuple[str, ...]:
@@ -221,7 +227,7 @@ def _unknown(
     said = [
         (rows.y is None, "How accurate the predictions are, and whether the intervals hold: no observed values were given."),
         (bool(wording.caveat), wording.caveat),
-        (outputs[0].seed is None, f"What another seed would change: {wording.seed_meaning}."),
+        (outputs[0].seed is None, f"What another seed would change: {_why_no_seeds(estimator, rows, wording)}."),
         (outputs[0].noise is None, "How much a single observation scatters: the noise could not be estimated."),
         (not hasattr(estimator, "diagnose"), f"Whether the ground of the theory is there: {name} has no diagnosis."),
         (far is None, "Which rows lie outside what the training rows cover: that needs a converged network on all rows."),

@@ -36,7 +36,7 @@ class Feature:
         """The number, or which level it is. Shape (n_rows,)."""
         if not self.levels:
             return np.asarray(X[:, self.columns[0]])
-        return np.argmax(X[:, self.columns], axis=1).astype(np.float64)
+        return np.asarray(np.argmax(X[:, self.columns], axis=1), dtype=np.float64)
 
     def typical(self, X: FloatArray) -> float:
         """A value that occurs: the median, or the most frequent level."""

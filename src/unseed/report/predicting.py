@@ -10,7 +10,7 @@ import numpy as np
 from unseed.report.held_out import HeldOut
 from unseed.results import Calibration, Components, FloatArray, Prediction
 
-_ROWS_AT_A_TIME = 1000
+_ROWS_AT_A_TIME, _MOST_WORK = 1000, 1e11
 
 
 def n_pieces(rows: HeldOut) -> int:
@@ -18,12 +18,17 @@ def n_pieces(rows: HeldOut) -> int:
     return -(-len(rows.X) // _ROWS_AT_A_TIME)
 
 
+def asks_for_seeds(estimator: Any, rows: HeldOut) -> bool:
+    """Whether what other seeds would change can be told in seconds: each row costs the square of the training rows."""
+    return len(rows.X) * getattr(estimator, "n_rows_", 0) ** 2 <= _MOST_WORK
+
+
 def predict_all(estimator: Any, rows: HeldOut, step: Callable[[], None]) -> Prediction:
     """Everything about the predictions at all rows; ``step`` is called after each piece."""
-    pieces = []
+    seeds, pieces = asks_for_seeds(estimator, rows), []
     for start in range(0, len(rows.X), _ROWS_AT_A_TIME):
         chosen = np.arange(start, min(start + _ROWS_AT_A_TIME, len(rows.X)))
-        pieces.append(estimator.get_prediction(rows.taken(chosen)))
+        pieces.append(estimator.get_prediction(rows.taken(chosen), seeds=seeds))
         step()
     return pieces[0] if len(pieces) == 1 else _joined(pieces)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import table_files as files
 import unseed
 from unseed import PNCRegressor, __main__
 from unseed.cli import app
+from unseed.commands.voice import Voice
 
 N = 36
 
@@ -358,6 +360,55 @@ def test_many_rows_are_trained_on_in_blocks(tmp_path, monkeypatch, capsys):
     assert (written["rent_mean_ci_lower"] < written["rent_mean_ci_upper"]).all()
     assert "such a model has no diagnosis" in refused(monkeypatch, capsys, "diagnose", tmp_path / "m")
     assert "blocks" not in invoke(*arguments, "--interval", "half_sampling")
+
+
+def test_a_fit_that_is_interrupted_leaves_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(2000, 6)), columns=list("abcdey")).to_csv(tmp_path / "t.csv", index=False)
+    environment = os.environ | {"PYTHONPATH": str(Path(unseed.__file__).parents[1])}
+    command = [sys.executable, "-m", "unseed", "fit", "t.csv", "--target", "y"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        begun = b""
+        while b"choosing the network" not in begun:
+            begun += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_names_with_spaces_can_be_copied_from_what_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    towns().to_csv("my töwns.csv", index=False)
+    said = invoke("fit", "my töwns.csv", "--target", "rent", "--interval", "batching")
+    assert "Next: unseed predict 'my töwns-model' new.csv" in said
+    invoke("report", "my töwns-model", "my töwns.csv")
+    assert Path("my töwns-report.html").is_file()
+
+
+def test_rows_that_are_infinitely_far_have_no_page(model, tmp_path, monkeypatch, capsys):
+    new_rows(size=[50.0] * 6 + [1e150, -1e150]).to_csv(tmp_path / "new.csv", index=False)
+    said = refused(monkeypatch, capsys, "report", model, tmp_path / "new.csv", "--out", tmp_path / "r.html")
+    assert "row 7 is so far from the training rows that its interval is infinite (and so are 1 more)" in said
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_what_numpy_warns_of_is_said_in_words(capsys):
+    voice = Voice()
+    with voice.working():
+        np.float64(1e200) ** 2
+    said = "Note: the arithmetic came to its limits (overflow encountered in scalar power)"
+    assert capsys.readouterr().out.startswith(said)
+
+
+def test_a_link_to_nowhere_is_not_followed(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    towns().to_csv("towns.csv", index=False)
+    Path("link").symlink_to(tmp_path / "no" / "where")
+    said = refused(monkeypatch, capsys, "fit", "towns.csv", "--target", "rent", "--out", "link")
+    assert "out='link' is a link to" in said
+    assert not Path("no").exists()
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "diagnose", "report"])

@@ -22,7 +22,7 @@ from unseed import (
 )
 from unseed.errors import InvalidInputError
 from unseed.intervals import METHODS
-from unseed.report import predicting
+from unseed.report import features, predicting
 from unseed.report.accuracy import LEVELS
 from unseed.report.content import Report, build
 from unseed.report.features import Features
@@ -292,6 +292,25 @@ def test_seeds_are_not_asked_for_where_that_takes_long(monkeypatch):
     assert report.outputs[0].seed is None
     assert any("a report about fewer of them has it" in sentence for sentence in report.unknown)
     np.testing.assert_array_equal(report.outputs[0].confidence, REPORT.outputs[0].confidence)
+
+
+def test_very_many_features_are_ordered_without_a_curve_for_each(monkeypatch):
+    wide = np.column_stack([np.random.default_rng(1).normal(size=(160, 520)), 3 * X[:, 1]])
+    reg = PNCRegressor(network=MLP(bias_scale=1.0), regularization=1e-2, random_state=0).fit(wide[TRAIN], X[TRAIN, 1])
+    asked = []
+    predict = PNCRegressor.predict
+
+    def counting(self, points, return_std=False):
+        asked.append(np.size(points))
+        return predict(self, points, return_std)
+
+    monkeypatch.setattr(PNCRegressor, "predict", counting)
+    monkeypatch.setattr(features, "_NUMBERS_AT_A_TIME", 12 * 5 * wide.shape[1])
+    report = report_of(reg, wide[NEW])
+    assert report.shown[0] == 520
+    assert report.order_of_features == "how closely each goes along with the prediction"
+    assert len(report.outputs[0].reasons) == 5  # rows, of 12 features each
+    assert max(asked) <= wide[NEW].size
 
 
 class TestNames:

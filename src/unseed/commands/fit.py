@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,7 @@ def _report(
             f"Left-out rows ({figures['rows']:,}): {name!r} is predicted with an error of {figures['rmse']:.4g} "
             f"(root mean square), R² = {figures['r_squared']:.3f}."
         )
-    voice.say(f"Model: {out}. Everything took {seconds:.1f} s. Next: unseed predict {out} new.csv")
+    voice.say(f"Model: {out}. Everything took {seconds:.1f} s. Next: unseed predict {shlex.quote(str(out))} new.csv")
     voice.finish(
         {
             "model": str(out),

@@ -116,6 +116,7 @@ def build(
     """Ask a fitted estimator everything that the page shows."""
     with (progress or Progress()).steps("asking the model", n_pieces(rows) + 3) as step:
         prediction = predict_all(estimator, rows, step)
+        _check_finite(rows, prediction)
         wording = wording_of(estimator)
         answers = Answers.none(len(rows.target_names))
         if rows.features:
@@ -142,6 +143,17 @@ def build(
         unknown=_unknown(estimator, rows, wording, outputs, far, len(answers.explained)),
         reproduction=reproduction_of(estimator, source),
     )
+
+
+def _check_finite(rows: HeldOut, prediction: Prediction) -> None:
+    """Refuse rows about which there is nothing to draw."""
+    is_finite = np.isfinite(_columns(prediction.mean)) & np.isfinite(_columns(prediction.standard_error))
+    beyond = np.flatnonzero(~is_finite.all(axis=1))
+    if len(beyond):
+        raise InvalidInputError(
+            f"row {rows.row_labels[beyond[0]]} is so far from the training rows that its interval is infinite"
+            f"{f' (and so are {len(beyond) - 1:,} more)' if len(beyond) > 1 else ''}; leave it out of the report"
+        )
 
 
 def _outputs(

@@ -19,6 +19,8 @@ from unseed.results import FloatArray
 MOST_BANDS, MOST_SHOWN = 6, 12
 _GRID, _COARSE_GRID, _FEW_VALUES, _BINS = 41, 5, 10, 40
 _MOST_ANSWERS, _FEWEST_ANSWERS, _WORK = 20_000, 600, 2e10
+_MANY_FEATURES = 500  # above, curves of all of them would take too long
+_NUMBERS_AT_A_TIME = 1 << 24  # of rows that are made up
 _MANY_ROWS = 4000  # above, fewer features are kept for each row
 _MOST_REASONS, _SMALLEST_SAVING = 3, 0.05
 _TINY = float(np.finfo(np.float64).tiny)
@@ -134,6 +136,8 @@ class Features:
         if scales is not None and len(set(scales)) > 1:
             strength = np.array([max(scales[column] for column in feature.columns) for feature in self.features])
             how = "their relevance in the network that was chosen or given"
+        elif len(self.features) > _MANY_FEATURES:
+            strength, how = self._correlations(), "how closely each goes along with the prediction"
         else:
             strength, how = self._ranges_of_curves(), "how far each moves the prediction over its range"
         order = np.argsort(-strength, kind="stable")
@@ -173,7 +177,16 @@ class Features:
     def _affordable_answers(self) -> int:
         """Predictions that take seconds at most: each costs the square of the training rows."""
         n_training = getattr(self.estimator, "n_rows_", 1000)
-        return int(np.clip(_WORK / n_training**2, _FEWEST_ANSWERS, _MOST_ANSWERS))
+        affordable = np.clip(_WORK / n_training**2, _FEWEST_ANSWERS, _MOST_ANSWERS)
+        return int(min(affordable, _NUMBERS_AT_A_TIME / self.X.shape[1]))
+
+    def _correlations(self) -> FloatArray:
+        """Largest correlation, either way, of a column of each feature with a prediction of the rows."""
+        with _names_are_known():
+            predicted = np.asarray(self.estimator.predict(self.X)).reshape(len(self.X), -1)
+        columns, outputs = _standardised(self.X), _standardised(predicted)
+        strength = np.abs(columns.T @ outputs).max(axis=1)
+        return np.array([strength[list(feature.columns)].max() for feature in self.features])
 
     def _ranges_of_curves(self) -> FloatArray:
         grids = [feature.grid(self.X, _COARSE_GRID) for feature in self.features]
@@ -189,6 +202,11 @@ class Features:
         points = np.repeat(self.typical[None], len(values), axis=0)
         feature.put(points, values)
         return points
+
+
+def _standardised(values: FloatArray) -> FloatArray:
+    centred = values - values.mean(axis=0)
+    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=0), _TINY))
 
 
 def _strongest(shares: FloatArray) -> tuple[Reason, ...]:

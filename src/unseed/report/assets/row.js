@@ -87,7 +87,7 @@ function valuesOf(row) {
     const value = report.x[j][row];
     if (report.levels[j].length) {
       const alike = sum(report.x[j].map((other) => (other === value ? 1 : 0))) / nRows;
-      return el('tr', {}, el('th', { scope: 'row', title: name }, name), el('td', { class: nRows >= 40 && alike < 0.05 ? 'odd' : null }, valueOf(j, value)), el('td', { class: 'strip' }, el('small', {}, `${percent(alike)} of the rows`)));
+      return el('tr', {}, el('th', { scope: 'row', title: name }, name), el('td', { class: nRows >= 40 && alike < 0.05 ? 'odd' : null }, valueOf(j, value)), el('td', { class: 'strip', title: `${percent(alike)} of the rows have it` }, el('small', {}, `in ${percent(alike)}`)));
     }
     const share = shareBelow(report.x[j], value);
     const isOdd = nRows >= 40 && (share < 0.025 || share > 0.975);

@@ -1,6 +1,7 @@
 """Files as people have them, broken in one way each."""
 
 import gzip
+import os
 import struct
 import zipfile
 
@@ -46,6 +47,11 @@ def folder(folder):
     path = folder / "table.csv"
     path.mkdir()
     return path
+
+
+def pipe(folder):
+    os.mkfifo(folder / "table.csv")
+    return folder / "table.csv"
 
 
 def absent(folder):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -73,6 +74,35 @@ def test_main_turns_faults_into_one_line(monkeypatch, capsys, arguments, message
         __main__.main()
     assert stopped.value.code == 1
     assert capsys.readouterr().err.startswith(f"unseed: {message}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_behind_standard_output_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "unseed", "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "unseed: standard output could not be written: No space left on device\n"
+
+
+def test_other_faults_of_files_are_not_explained_away(monkeypatch):
+    def fail():
+        raise FileNotFoundError(2, "No such file or directory", "lost.txt")
+
+    monkeypatch.setattr("unseed.cli.app", fail)
+    with pytest.raises(FileNotFoundError):
+        __main__.main()
+
+
+def test_an_interrupt_while_modules_are_loaded_is_no_traceback(monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unseed.cli.app", interrupt)
+    with pytest.raises(SystemExit) as stopped:
+        __main__.main()
+    assert stopped.value.code == 130
 
 
 def test_without_typer_the_command_says_what_to_install(monkeypatch):

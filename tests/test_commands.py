@@ -1,8 +1,9 @@
-"""``unseed fit``, ``predict`` and ``diagnose`` as a user meets them."""
+"""``unseed fit``, ``predict``, ``report`` and ``diagnose`` as a user meets them."""
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import table_files as files
 import unseed
 from unseed import PNCRegressor, __main__
 from unseed.cli import app
+from unseed.commands.voice import Voice
 
 N = 36
 
@@ -88,7 +90,8 @@ def test_fit_says_what_it_does(tmp_path, monkeypatch):
     assert about["rows"] == 36
     assert about["targets"] == ["rent", "cost"]
     estimator = PNCRegressor.load("towns-model")
-    assert list(estimator.feature_names_in_) == ["size", "city = Bern", "city = Oslo", "city = Rome", "day (days)"]
+    cities = ["city = Bern", "city = Oslo", "city = Rome"]
+    assert list(estimator.feature_names_in_) == ["size", *cities, "day (days since 2024-03-01)"]
 
 
 def test_a_table_from_a_german_spreadsheet(tmp_path):
@@ -181,6 +184,66 @@ def test_diagnose_names_rows_that_are_far(model, tmp_path):
     assert f"Far from the training rows: row 8 of {path}." in invoke("diagnose", model, path)
 
 
+def test_report_says_how_sure_it_is(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    towns(12).drop(columns="cost").assign(name=[f"house {i}" for i in range(12)]).to_csv("new.csv", index=False)
+    said = invoke("report", model, "new.csv", "--level", "0.9", "--label", "name")
+    assert "rent: RMSE" in said
+    assert "of 12 observed values are inside their 90 % prediction intervals." in said
+    assert "Report: new-report.html (12 rows, 0." in said
+    page = Path("new-report.html").read_text(encoding="utf-8")
+    assert "house 11" in page
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert sorted(data["features"]) == ["city", "day (days since 2024-03-01)", "size"]
+    city = data["features"].index("city")
+    assert data["levels"][city] == ["Bern", "Oslo", "Rome"]
+    assert [data["levels"][city][code] for code in data["x"][city]] == towns(12)["city"].tolist()
+    assert f"unseed report {model} new.csv --level 0.9 --label name" in page
+    assert "model fitted to towns.csv (36 rows)" in page
+    assert "36 rows, 3 features" in page  # a loaded model knows what it was trained on
+
+
+def test_report_without_the_target_has_no_accuracy(model, tmp_path):
+    new_rows().to_csv(tmp_path / "new.csv", index=False)
+    new_rows(rent="").to_csv(tmp_path / "empty.csv", index=False)
+    for name in ("new.csv", "empty.csv"):
+        out = tmp_path / "r.html"
+        said = invoke("report", model, tmp_path / name, "--out", out)
+        assert "Note: no values of 'rent' in the table, so the page has no accuracy and no calibration." in said
+        assert "RMSE" not in said
+        assert "no observed values were given" in out.read_text(encoding="utf-8")
+        assert '"labels":["1","2",' in out.read_text(encoding="utf-8")  # rows count from 1, as in every message
+
+
+def test_report_of_one_row_and_of_observed_values_that_do_not_vary(model, tmp_path):
+    towns(1).to_csv(tmp_path / "one.csv", index=False)
+    found = json.loads(invoke("report", model, tmp_path / "one.csv", "--out", tmp_path / "r.html", "--json"))
+    assert found["rows"] == found["accuracy"]["rent"]["n_rows"] == 1
+    assert found["accuracy"]["rent"]["r_squared"] is None
+    assert found["far_rows"] == []
+
+
+def test_report_knows_the_training_table(model, tmp_path):
+    towns().to_csv(tmp_path / "towns.csv", index=False)
+    out = tmp_path / "r.html"
+    assert "look like the rows that the model was trained on" in invoke("report", model, tmp_path / "towns.csv", "--out", out)
+    assert "look like the rows that the model was trained on" in out.read_text(encoding="utf-8")
+    assert invoke("report", model, tmp_path / "towns.csv", "--out", out, "--quiet") == ""
+
+
+def test_report_of_several_targets_and_of_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("unseed.commands.fit.MOST_ROWS", 100)
+    towns(160).to_csv(tmp_path / "towns.csv", index=False)
+    invoke("fit", tmp_path / "towns.csv", "--target", "rent,cost", "--out", tmp_path / "m", "--quiet")
+    towns(20).to_csv(tmp_path / "new.csv", index=False)
+    said = invoke("report", tmp_path / "m", tmp_path / "new.csv", "--out", tmp_path / "r.html")
+    assert "rent: RMSE" in said
+    assert "cost: RMSE" in said
+    towns(20).drop(columns="cost").to_csv(tmp_path / "new.csv", index=False)
+    said = invoke("report", tmp_path / "m", tmp_path / "new.csv", "--out", tmp_path / "r.html")
+    assert "no values of 'cost' in the table" in said
+
+
 def test_missing_values_are_imputed_when_asked_for(model, tmp_path, monkeypatch, capsys):
     path = tmp_path / "new.csv"
     new_rows(size=[""] + ["50"] * 7).to_csv(path, index=False)
@@ -220,6 +283,9 @@ def test_new_rows_that_do_not_fit_are_refused_and_nothing_is_lost(name, model, t
     make().to_csv(tmp_path / "new.csv", index=False)
     assert sentence in refused(monkeypatch, capsys, "predict", model, tmp_path / "new.csv", "--out", out)
     assert sentence in refused(monkeypatch, capsys, "predict", model, tmp_path / "new.csv", "--out", out, "--json")
+    if name != "an output of predict":
+        page = tmp_path / "out.html"
+        assert sentence in refused(monkeypatch, capsys, "report", model, tmp_path / "new.csv", "--out", page)
     assert out.read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv"]
 
@@ -235,6 +301,12 @@ def test_new_rows_that_do_not_fit_are_refused_and_nothing_is_lost(name, model, t
         (["predict", "absent", "NEW"], "absent does not exist"),
         (["predict", "NEW", "NEW"], "new.csv is a file"),
         (["diagnose", "."], "model.json"),
+        (["report", "MODEL", "NEW", "--out", "NEW"], "must end in .html or .htm"),
+        (["report", "MODEL", "NEW", "--out", "/proc/r.html"], "out='/proc/r.html' cannot be written"),
+        (["report", "MODEL", "NEW", "--level", "95"], "level=95.0 is not a confidence level"),
+        (["report", "MODEL", "NEW", "--label", "nme"], "label 'nme' is not a column of new.csv"),
+        (["report", "MODEL", "NEW", "--label", "size,city"], "names 2 columns; rows are called after one"),
+        (["report", "absent", "NEW"], "absent does not exist"),
         (["fit", "NEW", "--target", "size", "--interval", "magic"], "interval='magic' is not known"),
         (["fit", "NEW", "--target", "size", "--device", "abacus"], "device='abacus' is not known"),
         (["fit", "NEW", "--target", "size", "--jobs", "0"], "jobs=0 runs nothing"),
@@ -290,7 +362,56 @@ def test_many_rows_are_trained_on_in_blocks(tmp_path, monkeypatch, capsys):
     assert "blocks" not in invoke(*arguments, "--interval", "half_sampling")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "diagnose"])
+def test_a_fit_that_is_interrupted_leaves_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(2000, 6)), columns=list("abcdey")).to_csv(tmp_path / "t.csv", index=False)
+    environment = os.environ | {"PYTHONPATH": str(Path(unseed.__file__).parents[1])}
+    command = [sys.executable, "-m", "unseed", "fit", "t.csv", "--target", "y"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        begun = b""
+        while b"choosing the network" not in begun:
+            begun += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_names_with_spaces_can_be_copied_from_what_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    towns().to_csv("my töwns.csv", index=False)
+    said = invoke("fit", "my töwns.csv", "--target", "rent", "--interval", "batching")
+    assert "Next: unseed predict 'my töwns-model' new.csv" in said
+    invoke("report", "my töwns-model", "my töwns.csv")
+    assert Path("my töwns-report.html").is_file()
+
+
+def test_rows_that_are_infinitely_far_have_no_page(model, tmp_path, monkeypatch, capsys):
+    new_rows(size=[50.0] * 6 + [1e150, -1e150]).to_csv(tmp_path / "new.csv", index=False)
+    said = refused(monkeypatch, capsys, "report", model, tmp_path / "new.csv", "--out", tmp_path / "r.html")
+    assert "row 7 is so far from the training rows that its interval is infinite (and so are 1 more)" in said
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_what_numpy_warns_of_is_said_in_words(capsys):
+    voice = Voice()
+    with voice.working():
+        np.float64(1e200) ** 2
+    said = "Note: the arithmetic came to its limits (overflow encountered in scalar power)"
+    assert capsys.readouterr().out.startswith(said)
+
+
+def test_a_link_to_nowhere_is_not_followed(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    towns().to_csv("towns.csv", index=False)
+    Path("link").symlink_to(tmp_path / "no" / "where")
+    said = refused(monkeypatch, capsys, "fit", "towns.csv", "--target", "rent", "--out", "link")
+    assert "out='link' is a link to" in said
+    assert not Path("no").exists()
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "diagnose", "report"])
 def test_help_and_usage(command):
     assert "--quiet" in invoke(command, "--help")
     assert CliRunner().invoke(app, [command]).exit_code == 2

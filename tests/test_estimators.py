@@ -389,3 +389,13 @@ class TestOptions:
         monkeypatch.setattr(forecast, "available_bytes", lambda device: 200_000)
         with pytest.raises(NotEnoughMemoryError, match=r"interval=Batching\(batches="):
             PNCRegressor(interval=HalfSampling(), regularization=0.1).fit(X, Y)
+
+
+def test_seeds_can_be_left_out_of_a_prediction():
+    reg = PNCRegressor(network=MLP(bias_scale=1.0), regularization=0.1, random_state=0).fit(X, Y)
+    whole, less = reg.get_prediction(X[:3]), reg.get_prediction(X[:3], seeds=False)
+    assert np.isnan(less.components.procedural).all()
+    assert np.isfinite(whole.components.procedural).all()
+    np.testing.assert_array_equal(less.pred_int(), whole.pred_int())
+    with pytest.raises(InvalidInputError, match="seeds=1 must be True or False"):
+        reg.get_prediction(X[:3], seeds=1)

@@ -202,6 +202,26 @@ class TestAutoNetwork:
         assert first == again
         assert AutoNetwork(max_rows=120).stages == (60, 90, 120)
 
+    def test_threads_never_share_a_small_matrix(self, monkeypatch):
+        seen = []
+
+        def counting(matrix, labels):
+            seen.append((len(matrix), torch.get_num_threads()))
+            return evidence(matrix, labels)
+
+        for name, rows in (("SCREENING_ROWS", 30), ("COMPARING_ROWS", 40)):
+            monkeypatch.setattr(choice, name, rows)
+        monkeypatch.setitem(CRITERIA, "evidence", counting)
+        before = torch.get_num_threads()
+        try:
+            torch.set_num_threads(2)
+            select_network(*map(torch.tensor, data(60, 0.1)), Streams(0), AutoNetwork(relevance=False, max_rows=50))
+            assert torch.get_num_threads() == 2
+        finally:
+            torch.set_num_threads(before)
+        assert {rows for rows, _ in seen} == {30, 40, 50}
+        assert {threads for _, threads in seen} == {1}
+
     def test_a_rival_has_another_activation_and_nearly_the_score(self):
         best, twin, far, near = (
             choice.Candidate(MLP(activation=activation, depth=depth), 0.1, score)

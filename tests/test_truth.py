@@ -10,6 +10,7 @@ from scipy import stats
 from unseed import MLP, AutoNetwork, GradientFlow, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor, TruthInterval
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
+from unseed.predictors import PNCReplicates
 from unseed.results import Calibration, Components, KnownLaw, Prediction
 
 RNG = np.random.default_rng(0)
@@ -249,6 +250,22 @@ class TestDiagnosis:
         named = {finding.name: finding for finding in poor.diagnose().findings}
         assert not named["evidence per row that another network has more"].holds
         assert "network='auto'" in str(poor.diagnose())
+
+    def test_far_points_are_found_a_few_at_a_time(self, monkeypatch):
+        reg, sizes = fitted(), []
+        posterior = PNCReplicates.posterior_variance
+
+        def counting(replicates, X):
+            sizes.append(len(X))
+            return posterior(replicates, X)
+
+        monkeypatch.setattr(PNCReplicates, "posterior_variance", counting)
+        monkeypatch.setattr("unseed.predictors.scaled._NUMBERS_AT_A_TIME", 4 * len(X))
+        far = np.concatenate([X, X[:3] + 100])
+        assert reg.diagnose(far).far_points == (len(X), len(X) + 1, len(X) + 2)
+        asked = [size for size in sizes if size != len(reg._probe)]  # the probe is asked at once, for other findings
+        assert sum(asked) == len(far)
+        assert max(asked) <= 4
 
     def test_far_points_are_flagged(self):
         diagnosis = fitted().diagnose(np.vstack([X[:5], [[30.0, 30.0, 30.0]]]))

@@ -101,6 +101,7 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the resamples.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
     jobs: Annotated[int | None, typer.Option(help="Networks solved at the same time.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and write nothing.")] = False,
     quiet: _Quiet = False,
     as_json: _Json = False,
 ) -> None:
@@ -111,7 +112,7 @@ def fit(
     from unseed.commands.voice import Voice
 
     options = FitOptions(target, interval, impute is not None, drop, delimiter, sheet, seed, device, jobs)
-    run(table, out, options, Voice(quiet, as_json, typer.echo))
+    run(table, out, options, Voice(quiet, as_json, typer.echo), dry_run=dry_run)
 
 
 @app.command(help=help_texts.PREDICT)
@@ -155,6 +156,29 @@ def diagnose(
 
     voice = Voice(quiet, as_json, typer.echo)
     run(model, table, voice, impute=impute is not None, delimiter=delimiter, sheet=sheet)
+
+
+@app.command(help=help_texts.REPORT)
+def report(
+    model: _Model,
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the columns of the training table.")],
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    out: Annotated[Path | None, typer.Option(help="File to write, .html; by default named after the table.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column that says what rows are called; by default their numbers.")] = None,
+    impute: _Impute = None,
+    delimiter: _Delimiter = None,
+    sheet: _Sheet = None,
+    quiet: _Quiet = False,
+    as_json: _Json = False,
+) -> None:
+    """A page about every row of a table."""
+    _check_pandas()
+    from unseed.commands.report import ReportOptions
+    from unseed.commands.report import report as run
+    from unseed.commands.voice import Voice
+
+    options = ReportOptions(level, label, impute is not None, delimiter, sheet)
+    run(model, table, out, options, Voice(quiet, as_json, typer.echo))
 
 
 def _check_pandas() -> None:

@@ -9,7 +9,7 @@ from unseed.engines import KernelReplicates, LinearizedReplicates, NetworkReplic
 from unseed.findings import Diagnosis, Finding
 from unseed.intervals import IntervalMethod
 from unseed.networks import MLP
-from unseed.predictors import PNCReplicates
+from unseed.predictors import PNCReplicates, chunks
 from unseed.results import FloatArray, two_sided_quantile
 from unseed.selection import SCREENING_ROWS, Choice, evidence_ahead
 from unseed.solvers import WeightedRidge
@@ -125,7 +125,8 @@ def _outlook(replicates: PNCReplicates) -> str:
 def _far_points(replicates: PNCReplicates, X: FloatArray) -> tuple[Finding, tuple[int, ...]]:
     """Points further from the training rows than any of these is from the others, by what the network can know there."""
     limit = replicates.left_out.variance.max(axis=0)
-    far = np.flatnonzero((replicates.posterior_variance(X) > limit).any(axis=1))
+    pieces = chunks(X, replicates.numbers_per_point)
+    far = np.flatnonzero(np.concatenate([(replicates.posterior_variance(piece) > limit).any(axis=1) for piece in pieces]))
     finding = Finding(
         "points far from the training rows, share",
         len(far) / max(len(X), 1),

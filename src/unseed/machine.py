@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +18,8 @@ from unseed.errors import InvalidInputError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_SHARED_ROWS = 2048  # of matrices that threads share with profit
+
 
 # limit, usage, and the line of memory.stat with the file cache that the kernel gives back on demand
 _CGROUPS = (
@@ -80,6 +82,11 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(threads)
+
+
+def threads_for(n_rows: int) -> AbstractContextManager[None]:
+    """One thread where matrices have few rows, as many as there are elsewhere."""
+    return nullcontext() if n_rows >= _SHARED_ROWS else one_thread()
 
 
 class _BlasAlone:

@@ -96,6 +96,7 @@ def answer(ask):
 
 def assert_same_answers(reg, loaded):
     assert_same_prediction(reg, loaded)
+    assert loaded.n_rows_ == reg.n_rows_ == len(X)
     assert_array_equal(reg.predict(X_NEW), loaded.predict(X_NEW))
     assert str(reg.diagnose()) == str(loaded.diagnose())
     one, two = (r.get_contrast(X_NEW, X_NEW[::-1]) for r in (reg, loaded))

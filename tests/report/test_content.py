@@ -22,8 +22,10 @@ from unseed import (
 )
 from unseed.errors import InvalidInputError
 from unseed.intervals import METHODS
+from unseed.report import features, predicting
 from unseed.report.accuracy import LEVELS
 from unseed.report.content import Report, build
+from unseed.report.features import Features
 from unseed.report.held_out import HeldOut
 from unseed.report.page import as_json, figure
 from unseed.report.payload import payload_of
@@ -217,6 +219,98 @@ def test_rows_that_are_no_lines_of_features():
     as_json(payload_of(report))
     assert len(report.shown) == 0
     assert any("not lines of features" in sentence for sentence in report.unknown)
+
+
+CITIES = np.eye(3)[X[:, 3].astype(int)]  # the fourth feature as three columns of 0 and 1
+CATEGORIES = {"city": {"at Oslo": "Oslo", "at Bern": "Bern", "at Rome": "Rome"}}  # not in the order of the columns
+
+
+class TestCategories:
+    TABLE = pd.DataFrame(np.column_stack([X[:, :3], CITIES]), columns=["a", "b", "c", "at Bern", "at Oslo", "at Rome"])
+    REG = PNCRegressor(network=MLP(bias_scale=1.0), regularization=1e-2, random_state=0).fit(TABLE[TRAIN], Y[TRAIN])
+
+    def report(self, **changes):
+        return report_of(self.REG, **{"X": self.TABLE[NEW], "categories": CATEGORIES} | changes)
+
+    def test_columns_of_a_category_are_one_feature(self):
+        report = self.report()
+        assert [feature.name for feature in report.rows.features] == ["a", "b", "c", "city"]
+        payload = payload_of(report)
+        city = payload["features"].index("city")
+        assert payload["levels"][city] == ("Oslo", "Bern", "Rome")
+        codes = {"at Oslo": 0, "at Bern": 1, "at Rome": 2}
+        assert payload["x"][city] == [codes[name] for name in self.TABLE[NEW].iloc[:, 3:].idxmax(axis=1)]
+
+    def test_the_band_goes_through_rows_that_can_be(self):
+        report = self.report()
+        band = next(band for band in report.outputs[0].bands if report.rows.features[band.feature].name == "city")
+        medians = np.quantile(X[NEW][:, :3], 0.5, axis=0, method="closest_observation")
+        points = [[*medians, 0, 1, 0], [*medians, 1, 0, 0], [*medians, 0, 0, 1]]
+        mean, bounds = self.REG.predict_interval(pd.DataFrame(points, columns=self.TABLE.columns), 0.9)
+        np.testing.assert_allclose(band.mean, mean, rtol=1e-9)
+        np.testing.assert_allclose(np.column_stack([band.low, band.high]), bounds[..., 0], rtol=1e-9)
+        assert band.is_discrete
+
+    def test_a_typical_row_is_of_the_most_frequent_level(self):
+        features = Features(self.REG, self.TABLE[NEW].to_numpy(), self.report().rows.features, 0.9)
+        assert features.typical[3:].tolist() == np.eye(3)[CITIES[NEW].sum(axis=0).argmax()].tolist()
+
+    def test_relevance_is_that_of_the_most_relevant_column(self):
+        network = MLP(bias_scale=1.0, input_scale=[0.3, 0.5, 0.2, 0.1, 0.9, 0.1])
+        reg = PNCRegressor(network=network, regularization=1e-2, random_state=0).fit(self.TABLE[TRAIN], Y[TRAIN])
+        report = report_of(reg, X=self.TABLE[NEW], categories=CATEGORIES)
+        assert [report.rows.features[j].name for j in report.shown] == ["city", "b", "a", "c"]
+
+    @pytest.mark.parametrize(
+        ("categories", "message"),
+        [
+            ({"city": {"at Paris": "Paris"}}, "names the column 'at Paris', which X does not have"),
+            ({"city": {"at Bern": "Bern", "at Rome": "Rome"}}, "one of which is 1 in every row"),
+            ({"city": {"a": "A", "b": "B"}}, "columns of 0 and 1"),
+            ({"city": {}}, "columns of 0 and 1"),
+        ],
+    )
+    def test_what_is_no_category_is_refused(self, categories, message):
+        with pytest.raises(InvalidInputError, match=message):
+            self.report(categories=categories)
+
+
+def test_pieces_of_many_rows_give_the_same_numbers(monkeypatch):
+    monkeypatch.setattr(predicting, "_ROWS_AT_A_TIME", 7)
+    pieces, whole = report_of(REG).outputs[0], REPORT.outputs[0]
+    for name in ("mean", "standard_error", "confidence", "prediction", "seed", "noise"):
+        np.testing.assert_allclose(getattr(pieces, name), getattr(whole, name), rtol=1e-9)
+    np.testing.assert_allclose(pieces.coverage.observed, whole.coverage.observed)
+    assert pieces.parts.keys() == whole.parts.keys()
+    blocks = BlockwisePNCRegressor(block_size=25, **OPTIONS).fit(X[TRAIN], Y[TRAIN])
+    assert len(report_of(blocks).outputs[0].mean) == 60  # without a calibration, or with another
+
+
+def test_seeds_are_not_asked_for_where_that_takes_long(monkeypatch):
+    monkeypatch.setattr(predicting, "_MOST_WORK", 60 * 100**2 - 1)
+    report = report_of(REG)
+    assert report.outputs[0].seed is None
+    assert any("a report about fewer of them has it" in sentence for sentence in report.unknown)
+    np.testing.assert_array_equal(report.outputs[0].confidence, REPORT.outputs[0].confidence)
+
+
+def test_very_many_features_are_ordered_without_a_curve_for_each(monkeypatch):
+    wide = np.column_stack([np.random.default_rng(1).normal(size=(160, 520)), 3 * X[:, 1]])
+    reg = PNCRegressor(network=MLP(bias_scale=1.0), regularization=1e-2, random_state=0).fit(wide[TRAIN], X[TRAIN, 1])
+    asked = []
+    predict = PNCRegressor.predict
+
+    def counting(self, points, return_std=False):
+        asked.append(np.size(points))
+        return predict(self, points, return_std)
+
+    monkeypatch.setattr(PNCRegressor, "predict", counting)
+    monkeypatch.setattr(features, "_NUMBERS_AT_A_TIME", 12 * 5 * wide.shape[1])
+    report = report_of(reg, wide[NEW])
+    assert report.shown[0] == 520
+    assert report.order_of_features == "how closely each goes along with the prediction"
+    assert len(report.outputs[0].reasons) == 5  # rows, of 12 features each
+    assert max(asked) <= wide[NEW].size
 
 
 class TestNames:

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from unseed import MLP, PNCRegressor, SingleNetworkRegressor
 from unseed.errors import InvalidInputError
-from unseed.report import report, write_report
+from unseed.report import build, checked_rows, in_short, write_report
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -152,12 +152,17 @@ class TestWriting:
         assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_command_says_what_is_in_it(tmp_path):
-    lines = []
-    report(REG, X[60:] + 30, Y[60:, 0], out=tmp_path / "r.html", target_names=["dose"], echo=lines.append)
+def test_what_is_in_it_in_a_few_lines():
+    names = {"feature_names": None, "target_names": ["dose"], "row_labels": None}
+    lines = in_short(build(REG, checked_rows(REG, X[60:] + 30, Y[60:, 0], 0.95, **names), 0.95))
     assert lines[0].startswith("dose: RMSE")
     assert any(line.startswith("Check: Many of the rows here lie outside") for line in lines)
-    assert lines[-1].startswith(f"Report: {tmp_path / 'r.html'} (0.")
+
+
+def test_cautions_come_first_and_progress_goes_to_standard_error(tmp_path, capsys):
+    path = write_report(tmp_path / "r.html", REG, X[60:], cautions=["Seen <before>."], verbose=True)
+    assert "<strong>Seen &lt;before&gt;.</strong>" in path.read_text(encoding="utf-8")
+    assert "asking the model" in capsys.readouterr().err
 
 
 def luminance(colour):

@@ -13,6 +13,7 @@ from unseed import __main__
 FAULTS = {
     # the file itself
     "absent": (files.absent, "could not be read: No such file or directory"),
+    "a pipe": (files.pipe, "table.csv is a pipe or a device; write what it gives to a file"),
     "a folder": (files.folder, "is a folder; name a file in it"),
     "empty": (files.text(""), "is empty"),
     "only line ends": (files.text("\n\n\r\n"), "is empty"),

@@ -40,7 +40,7 @@ def test_every_kind_of_text_column():
         "4 columns: age number, city category (3 levels), day date → days since 2024-01-01, the first in training, "
         "wet true or false → 1 or 0"
     )
-    assert schema.outputs == ["age", "city = Bern", "city = Oslo", "city = Rome", "day (days)", "wet"]
+    assert schema.outputs == ["age", "city = Bern", "city = Oslo", "city = Rome", "day (days since 2024-01-01)", "wet"]
     X = encoded(schema, **MIXED)
     np.testing.assert_array_equal(X[1], [1.5, 1, 0, 0, 1, 0])
     np.testing.assert_array_equal(X[2], [2.5, 0, 0, 1, 2, 1])

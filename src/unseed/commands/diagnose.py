@@ -12,6 +12,7 @@ from unseed.commands.voice import Voice
 from unseed.errors import InvalidInputError
 from unseed.estimators import PNCRegressor
 from unseed.findings import Diagnosis
+from unseed.machine import threads_for
 from unseed.tables import Table, read_table
 
 _NAMED = 10
@@ -39,7 +40,7 @@ def diagnose(
         encoded = model.schema.encode(table, impute=impute)
         voice.note(*table.notes, *encoded.notes)
         X = encoded.X
-    with voice.working():
+    with voice.working(), threads_for(model.estimator.n_rows_):
         diagnosis = model.estimator.diagnose(X)
     origin = model.origin
     voice.say(f"{folder}: {origin.rows:,} rows of {origin.source}, {model.schema.describe()}; {model.estimator.interval_}.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 
 from unseed.commands.model import Origin, Regressor, TableModel
 from unseed.commands.voice import Voice
+from unseed.costs import Job, Rates, forecast
 from unseed.errors import InvalidInputError
 from unseed.estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed.intervals import resolve_interval
@@ -18,6 +20,8 @@ from unseed.machine import resolve_device
 from unseed.persistence import check_target
 from unseed.results import FloatArray, LeaveOneOut
 from unseed.tables import Schema, Table, check_output, named_columns, read_table
+
+_FORECAST_POINTS = 1000
 
 MOST_ROWS = 20_000
 """Above, rows are trained on in blocks, unless an interval method is named that needs them all together."""
@@ -38,15 +42,20 @@ class FitOptions:
     jobs: int | None = None
 
 
-def fit(path: Path, out: Path | None, options: FitOptions, voice: Voice) -> None:
-    """Train on all rows of a table and write a model folder."""
+def fit(path: Path, out: Path | None, options: FitOptions, voice: Voice, *, dry_run: bool = False) -> None:
+    """Train on all rows of a table and write a model folder; of a dry run, say what that would take and write nothing."""
     start = time.perf_counter()
     out = out or Path(f"{path.name.split('.')[0]}-model")
     _check(out, options)
     table = read_table(path, delimiter=options.delimiter, sheet=options.sheet, progress=voice.progress)
     voice.note(*table.notes)
     schema, X, y = _encoded(table, options, voice)
-    estimator = _train(X, y, options, voice)
+    estimator = _estimator(len(X), options, voice)
+    if dry_run:
+        _forecast(estimator, X.shape, y, voice)
+        return
+    with voice.working():
+        estimator.fit(X, y)
     TableModel(estimator, schema, Origin.of(table, path)).save(out)
     left_out = estimator.leave_one_out() if isinstance(estimator, PNCRegressor) else None
     _report(estimator, schema, left_out, out, voice, len(table), time.perf_counter() - start)
@@ -73,7 +82,7 @@ def _encoded(table: Table, options: FitOptions, voice: Voice) -> tuple[Schema, p
     return schema, encoded.X, y
 
 
-def _train(X: pd.DataFrame, y: FloatArray, options: FitOptions, voice: Voice) -> Regressor:
+def _estimator(n_rows: int, options: FitOptions, voice: Voice) -> Regressor:
     shared: dict[str, Any] = {
         "random_state": options.seed,
         "n_jobs": options.jobs,
@@ -81,17 +90,21 @@ def _train(X: pd.DataFrame, y: FloatArray, options: FitOptions, voice: Voice) ->
         "verbose": voice.talks,
     }
     estimator: Regressor = PNCRegressor(interval=options.interval, **shared)
-    if len(X) > MOST_ROWS and options.interval in ("auto", "batching"):
+    if n_rows > MOST_ROWS and options.interval in ("auto", "batching"):
         voice.note(
             f"more than {MOST_ROWS:,} rows are trained on in blocks, and the intervals are those of batching; "
             "--interval truth trains on all together, where memory and patience suffice",
-            "prediction intervals of a model in blocks take the noise to be normal and the same everywhere; where it is not, "
-            "they are too narrow: compare them with rows whose target you know",
         )
         estimator = BlockwisePNCRegressor(**shared)
-    with voice.working():
-        estimator.fit(X, y)
     return estimator
+
+
+def _forecast(estimator: Regressor, shape: tuple[int, int], y: FloatArray, voice: Voice) -> None:
+    """Time and memory from rates of this machine, which take a second to measure."""
+    job = Job.of(estimator, shape[0], shape[1], points=_FORECAST_POINTS, outputs=y.shape[1] if y.ndim > 1 else 1)
+    expected = forecast(job, Rates.measure(shape[1], job.device))
+    voice.say(f"Fitting, and intervals at {_FORECAST_POINTS:,} rows, would take {expected}. Nothing was written.")
+    voice.finish({"estimator": type(estimator).__name__, "rows": shape[0], "features": shape[1], **asdict(expected)})
 
 
 def _report(
@@ -103,7 +116,7 @@ def _report(
             f"Left-out rows ({figures['rows']:,}): {name!r} is predicted with an error of {figures['rmse']:.4g} "
             f"(root mean square), R² = {figures['r_squared']:.3f}."
         )
-    voice.say(f"Model: {out}. Everything took {seconds:.1f} s. Next: unseed predict {out} new.csv")
+    voice.say(f"Model: {out}. Everything took {seconds:.1f} s. Next: unseed predict {shlex.quote(str(out))} new.csv")
     voice.finish(
         {
             "model": str(out),

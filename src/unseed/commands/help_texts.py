@@ -25,3 +25,11 @@ PREDICT = "\n\n".join(
         "Columns are found by name, in any order. A category that training rows did not have is refused.",
     )
 )
+
+REPORT = "\n\n".join(
+    (
+        "A page to open in a browser: how sure the model is about each row of a table, and why.",
+        "Where the table has the target, the page says how accurate the predictions are and whether the intervals hold what "
+        "they promise: give it rows that the model was not trained on.",
+    )
+)

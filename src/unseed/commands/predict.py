@@ -12,6 +12,7 @@ import pandas as pd
 from unseed.commands.model import Regressor, TableModel
 from unseed.commands.voice import Voice
 from unseed.errors import InvalidInputError
+from unseed.machine import threads_for
 from unseed.results import FloatArray, check_level
 from unseed.tables import Schema, Table, check_output, read_table, write_table
 
@@ -67,7 +68,7 @@ def _free_names(schema: Schema, table: Table) -> list[str]:
 def _predicted(estimator: Regressor, X: pd.DataFrame, level: float, voice: Voice) -> FloatArray:
     """Shape (n_rows, n_targets · n_quantities)."""
     starts = range(0, len(X), _ROWS_AT_A_TIME)
-    with voice.working(), voice.progress.steps("predicting", len(starts)) as report:
+    with voice.working(), threads_for(estimator.n_rows_), voice.progress.steps("predicting", len(starts)) as report:
         parts = []
         for begin in starts:
             parts.append(_quantities(estimator, X.iloc[begin : begin + _ROWS_AT_A_TIME], level))
@@ -76,7 +77,7 @@ def _predicted(estimator: Regressor, X: pd.DataFrame, level: float, voice: Voice
 
 
 def _quantities(estimator: Regressor, X: pd.DataFrame, level: float) -> FloatArray:
-    prediction = estimator.get_prediction(X)
+    prediction = estimator.get_prediction(X, seeds=False)
     confidence, observation = prediction.conf_int(level), prediction.pred_int(level)
     parts = [prediction.mean, prediction.standard_error, *_bounds(confidence), *_bounds(observation)]
     return np.stack(parts, axis=-1).reshape(len(X), -1)

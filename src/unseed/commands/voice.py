@@ -56,7 +56,7 @@ class Voice:
         for text in texts:
             if text not in self.notes:
                 self.notes.append(text)
-                self.say(f"Note: {text}.")
+                self.say(f"Note: {text}" if text.endswith("?") else f"Note: {text}.")
 
     def finish(self, result: dict[str, Any]) -> None:
         """The whole outcome, for machines."""
@@ -73,4 +73,11 @@ class Voice:
 
 
 def _sentences(messages: Iterable[Warning | str]) -> list[str]:
-    return [" ".join(str(message).split()).rstrip(".") for message in messages]
+    return [_in_words(message) for message in messages]
+
+
+def _in_words(message: Warning | str) -> str:
+    text = " ".join(str(message).split()).rstrip(".")
+    if isinstance(message, RuntimeWarning):
+        return f"the arithmetic came to its limits ({text}); are there enormous or tiny numbers in the table?"
+    return text

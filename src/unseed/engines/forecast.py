@@ -28,7 +28,7 @@ def shares_one_gram(plan: Plan) -> bool:
     return sum(rows**2 for rows in _distinct_rows(plan)) > _n_rows(plan) ** 2
 
 
-def threads_for(n_tasks: int, n_jobs: int | None) -> int:
+def systems_at_a_time(n_tasks: int, n_jobs: int | None) -> int:
     """Systems at a time: as many as asked for; of oneself as many as there are cores, unless one system needs them all."""
     asked, cores = int(effective_n_jobs(n_jobs)), torch.get_num_threads()
     return asked if asked > 1 else (cores if cores <= n_tasks else 1)
@@ -41,7 +41,7 @@ def bytes_needed(plan: Plan, n_jobs: int | None = None, copies: int = 0) -> int:
     a Cholesky factor on a CPU and one on a GPU, four for an eigendecomposition. Measured peaks lie within a third of it.
     """
     n_rows, distinct = _n_rows(plan), _distinct_rows(plan)
-    at_once = min(threads_for(len(distinct), n_jobs), len(distinct))
+    at_once = min(systems_at_a_time(len(distinct), n_jobs), len(distinct))
     kept = sum(distinct[r] ** 2 for r in plan.reference)
     if not shares_one_gram(plan):
         return _BYTES * (kept + (at_once * (1 + copies) - 1) * max(distinct) ** 2)

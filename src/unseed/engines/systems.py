@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from torch import Tensor
 
-from unseed.engines.forecast import shares_one_gram, threads_for
+from unseed.engines.forecast import shares_one_gram, systems_at_a_time
 from unseed.kernels import PopulationKernel
 from unseed.machine import on_all_cores, uninitialised
 from unseed.networks import MLP
@@ -121,7 +121,7 @@ def solve_systems(
 
     # Large systems, and one that costs more than a core's share of all, have all cores; the others have one each.
     alone = _n_alone(stacks, systems, n_jobs)
-    threads = threads_for(len(stacks) - alone, n_jobs)
+    threads = systems_at_a_time(len(stacks) - alone, n_jobs)
     found = [solve(stack) for stack in stacks[:alone]]
     return _in_order(stacks, found + list(on_all_cores(solve, stacks[alone:], X.device, threads)))
 

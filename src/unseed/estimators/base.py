@@ -17,12 +17,11 @@ from unseed.errors import InvalidInputError
 from unseed.estimators.saving import Saved
 from unseed.frames import index_of, names_of, to_pandas
 from unseed.machine import resolve_device
+from unseed.predictors import chunks
 from unseed.progress import Progress
 from unseed.random import Streams
 from unseed.results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
 from unseed.scaling import Scaling
-
-_NUMBERS_AT_A_TIME = 1 << 23  # numbers per array while new points are handled: 64 MB
 
 
 class TrainingData(NamedTuple):
@@ -129,10 +128,19 @@ class IntervalRegressor(RegressorMixin, Saved):
         bounds = prediction.conf_int if kind == "confidence" else prediction.pred_int
         return prediction.mean.copy(), np.stack([bounds(level) for level in levels], axis=-1)
 
-    def get_prediction(self, X: Any) -> Prediction:
-        """Everything about the predictions at new points, as one frozen object."""
+    def get_prediction(self, X: Any, *, seeds: bool = True) -> Prediction:
+        """Everything about the predictions at new points, as one frozen object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        seeds : bool
+            False leaves out what other seeds would change (``components.procedural`` is NaN then): with thousands of training
+            rows it costs several times as much as everything else.
+        """
+        check_flag("seeds", seeds)
         index = index_of(X)
-        return self._prediction(self._validate(X), with_procedural=True, with_noise=True, index=index)
+        return self._prediction(self._validate(X), with_procedural=seeds, with_noise=True, index=index)
 
     def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
         """Choose what `predict` returns: arrays, or pandas objects that keep the index of X.
@@ -186,9 +194,9 @@ class IntervalRegressor(RegressorMixin, Saved):
     def _prediction(self, X: FloatArray, *, with_procedural: bool, with_noise: bool, index: Any = None) -> Prediction:
         self._check_has_interval()
         estimate = self._estimate(X)
-        procedural, noise = np.zeros_like(estimate.centre), np.zeros_like(estimate.centre)
+        procedural, noise = np.full_like(estimate.centre, np.nan), np.zeros_like(estimate.centre)
         if with_procedural:
-            procedural = procedural + self._in_chunks(self._procedural_chunk, X)
+            procedural = np.zeros_like(estimate.centre) + self._in_chunks(self._procedural_chunk, X)
         if with_noise:
             noise = noise + self._in_chunks(self._noise_chunk, X)
         calibration = self._calibration(X, estimate, noise) if with_noise else None
@@ -256,8 +264,7 @@ class IntervalRegressor(RegressorMixin, Saved):
         return self._numbers_per_point()
 
     def _chunks(self, X: FloatArray, numbers_per_point: int | None = None) -> list[FloatArray]:
-        size = max(1, _NUMBERS_AT_A_TIME // (numbers_per_point or self._numbers_per_point()))
-        return [X[start : start + size] for start in range(0, len(X), size)]
+        return chunks(X, numbers_per_point or self._numbers_per_point())
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._single_output else values

@@ -105,6 +105,7 @@ class Saved(BaseEstimator):
         draft.describe("output_names", None if self._output_names is None else list(self._output_names))
         draft.describe("output", getattr(self, "_sklearn_output_config", {}).get("transform"))
         draft.describe("single_output", bool(self._single_output))
+        draft.describe("n_rows", int(self.n_rows_))
         draft.describe("compression", getattr(self, "compression_", None))
         self._put(draft)
         if code_among(draft.parameters):
@@ -128,6 +129,7 @@ class Saved(BaseEstimator):
     def _take_common(self, record: Record, units: Scaling) -> None:
         self._row_shape, self.n_features_in_ = units.x_mean.shape, units.x_mean.shape[0]
         self._single_output = record.fact("single_output", bool)
+        self.n_rows_ = record.whole_number("n_rows", at_least=1)
         self._output_names = record.described("output_names", list, type(None))
         names, n_outputs = record.described("feature_names_in", list, type(None)), len(units.y_mean)
         if names is not None:

@@ -5,6 +5,7 @@ from unseed.predictors.contrast import ContrastReplicates
 from unseed.predictors.dropout import DropoutNetwork, train_dropout
 from unseed.predictors.ensemble import EnsembleReplicates, with_members
 from unseed.predictors.pnc import CheckedRows, PNCReplicates, PosteriorLaw
+from unseed.predictors.scaled import chunks
 
 __all__ = [
     "BlockNetworks",
@@ -14,6 +15,7 @@ __all__ = [
     "EnsembleReplicates",
     "PNCReplicates",
     "PosteriorLaw",
+    "chunks",
     "train_dropout",
     "with_members",
 ]

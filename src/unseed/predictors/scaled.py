@@ -15,7 +15,20 @@ from unseed.resampling import Plan
 from unseed.results import FloatArray
 from unseed.scaling import Scaling
 
+_NUMBERS_AT_A_TIME = 1 << 23  # numbers per array while new points are handled: 64 MB
 _NO_POSTERIOR = "interval='truth' is for PNCRegressor; use 'sectioning' or another resampling method"
+
+
+def chunks(X: FloatArray, numbers_per_point: int) -> list[FloatArray]:
+    """Points in pieces that are small enough to be handled at once.
+
+    Examples
+    --------
+    >>> [len(chunk) for chunk in chunks(np.zeros((5, 1)), numbers_per_point=1 << 22)]
+    [2, 2, 1]
+    """
+    size = max(1, _NUMBERS_AT_A_TIME // numbers_per_point)
+    return [X[start : start + size] for start in range(0, len(X), size)]
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from unseed.errors import InvalidInputError, NotAvailableError
+from unseed.progress import Progress
 from unseed.report.accuracy import Accuracy, CoverageCurve, inside
 from unseed.report.features import Answers, Band, Features, Indices, Reason
 from unseed.report.fitted import Fact, Reproduction, facts_of, reproduction_of
 from unseed.report.held_out import HeldOut
+from unseed.report.predicting import asks_for_seeds, n_pieces, predict_all
 from unseed.report.words import PlainFinding, Wording, in_words, wording_of
 from unseed.results import FloatArray, Prediction
 
@@ -64,6 +66,8 @@ class Report:
 
     Attributes
     ----------
+    cautions : tuple of str
+        Sentences to read first.
     level : float
     rows : HeldOut
     facts : tuple of (name, words)
@@ -85,6 +89,7 @@ class Report:
     reproduction : Reproduction
     """
 
+    cautions: tuple[str, ...]
     level: float
     rows: HeldOut
     facts: tuple[Fact, ...]
@@ -100,20 +105,33 @@ class Report:
     reproduction: Reproduction
 
 
-def build(estimator: Any, rows: HeldOut, level: float, source: str | None = None) -> Report:
+def build(
+    estimator: Any,
+    rows: HeldOut,
+    level: float,
+    source: str | None = None,
+    cautions: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Report:
     """Ask a fitted estimator everything that the page shows."""
-    prediction = estimator.get_prediction(rows.given)
-    wording = wording_of(estimator)
-    answers = Answers.none(len(rows.target_names))
-    if rows.feature_names:
-        answers = Features(estimator, rows.X, level).ask(_columns(prediction.standard_error))
-    rows_with_seeds, draws = _draw_seeds(estimator, rows, prediction)
-    outputs = _outputs(rows, prediction, level, draws, answers)
-    findings, outlook, far = _diagnosis(estimator, rows)
+    with (progress or Progress()).steps("asking the model", n_pieces(rows) + 3) as step:
+        prediction = predict_all(estimator, rows, step)
+        _check_finite(rows, prediction)
+        wording = wording_of(estimator)
+        answers = Answers.none(len(rows.target_names))
+        if rows.features:
+            answers = Features(estimator, rows.X, rows.features, level).ask(_columns(prediction.standard_error))
+        step()
+        rows_with_seeds, draws = _draw_seeds(estimator, rows, prediction)
+        step()
+        outputs = _outputs(rows, prediction, level, draws, answers)
+        findings, outlook, far = _diagnosis(estimator, rows)
+        step()
     return Report(
+        cautions=tuple(cautions),
         level=level,
         rows=rows,
-        facts=facts_of(estimator, int(np.prod(rows.X.shape[1:]))),
+        facts=facts_of(estimator, len(rows.features) or int(np.prod(rows.X.shape[1:]))),
         wording=wording,
         outputs=outputs,
         shown=answers.shown,
@@ -125,6 +143,17 @@ def build(estimator: Any, rows: HeldOut, level: float, source: str | None = None
         unknown=_unknown(estimator, rows, wording, outputs, far, len(answers.explained)),
         reproduction=reproduction_of(estimator, source),
     )
+
+
+def _check_finite(rows: HeldOut, prediction: Prediction) -> None:
+    """Refuse rows about which there is nothing to draw."""
+    is_finite = np.isfinite(_columns(prediction.mean)) & np.isfinite(_columns(prediction.standard_error))
+    beyond = np.flatnonzero(~is_finite.all(axis=1))
+    if len(beyond):
+        raise InvalidInputError(
+            f"row {rows.row_labels[beyond[0]]} is so far from the training rows that its interval is infinite"
+            f"{f' (and so are {len(beyond) - 1:,} more)' if len(beyond) > 1 else ''}; leave it out of the report"
+        )
 
 
 def _outputs(
@@ -177,18 +206,11 @@ def _draw_seeds(estimator: Any, rows: HeldOut, prediction: Prediction) -> tuple[
     if not hasattr(estimator, "sample_networks"):
         return chosen, None
     try:
-        draws = estimator.sample_networks(_taken(rows.given, chosen), _SEEDS, random_state=0)
+        draws = estimator.sample_networks(rows.taken(chosen), _SEEDS, random_state=0)
     except NotAvailableError:
         return chosen, None
     centre = _columns(prediction.mean)[chosen]
     return chosen, np.moveaxis(draws.reshape(_SEEDS, *centre.shape) - centre, 0, 1)
-
-
-def _taken(X: Any, rows: Indices) -> Any:
-    """Some rows of a frame, an array or a list, as the same kind of thing."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return [X[i] for i in rows] if isinstance(X, (list, tuple)) else X[rows]
 
 
 def _diagnosis(estimator: Any, rows: HeldOut) -> tuple[tuple[PlainFinding, ...], str, tuple[int, ...] | None]:
@@ -203,6 +225,12 @@ def _diagnosis(estimator: Any, rows: HeldOut) -> tuple[tuple[PlainFinding, ...],
     return tuple(plain), diagnosis.outlook, diagnosis.far_points if far_is_known else None
 
 
+def _why_no_seeds(estimator: Any, rows: HeldOut, wording: Wording) -> str:
+    if asks_for_seeds(estimator, rows) or not hasattr(estimator, "sample_networks"):
+        return wording.seed_meaning
+    return "for so many rows that takes longer than everything else; a report about fewer of them has it"
+
+
 def _unknown(
     estimator: Any, rows: HeldOut, wording: Wording, outputs: tuple[Output, ...], far: tuple[int, ...] | None, explained: int
 ) -> tuple[str, ...]:
@@ -211,13 +239,13 @@ def _unknown(
     said = [
         (rows.y is None, "How accurate the predictions are, and whether the intervals hold: no observed values were given."),
         (bool(wording.caveat), wording.caveat),
-        (outputs[0].seed is None, f"What another seed would change: {wording.seed_meaning}."),
+        (outputs[0].seed is None, f"What another seed would change: {_why_no_seeds(estimator, rows, wording)}."),
         (outputs[0].noise is None, "How much a single observation scatters: the noise could not be estimated."),
         (not hasattr(estimator, "diagnose"), f"Whether the ground of the theory is there: {name} has no diagnosis."),
         (far is None, "Which rows lie outside what the training rows cover: that needs a converged network on all rows."),
-        (not rows.feature_names, "What single features do: the rows are not lines of features."),
+        (not rows.features, "What single features do: the rows are not lines of features."),
         (
-            bool(rows.feature_names) and explained < len(rows.X),
+            bool(rows.features) and explained < len(rows.X),
             f"Which features make a row uncertain, but for the {explained:,} least certain rows: asking costs a prediction "
             "for each feature.",
         ),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from unseed.errors import InvalidInputError
 from unseed.frames import index_of, names_of
+from unseed.report.feature import Feature
 from unseed.results import FloatArray
 
 _LONGEST_NAME = 200
@@ -26,7 +28,9 @@ class HeldOut:
     X : array of shape (n_rows, ...)
     y : array of shape (n_rows, n_outputs) or None
     feature_names, target_names, row_labels : tuple of str
-        ``feature_names`` is empty where a row is not a line of features.
+        ``feature_names`` are those of the columns, empty where a row is not a line of features.
+    features : tuple of Feature
+        As a person knows them: the columns of a category are one.
     """
 
     given: Any
@@ -35,6 +39,7 @@ class HeldOut:
     feature_names: tuple[str, ...]
     target_names: tuple[str, ...]
     row_labels: tuple[str, ...]
+    features: tuple[Feature, ...]
 
     @classmethod
     def of(
@@ -46,6 +51,7 @@ class HeldOut:
         feature_names: Sequence[Any] | None,
         target_names: Sequence[Any] | None,
         row_labels: Sequence[Any] | None,
+        categories: Mapping[str, Mapping[str, str]] | None = None,
     ) -> HeldOut:
         """Names come from the arguments, else from data frames, else from the fit, else they are numbers."""
         rows = _numbers("X", X)
@@ -54,7 +60,8 @@ class HeldOut:
         n_outputs = int(np.size(estimator.predict(X[:1])))
         observed = None if y is None else _observed(y, len(rows), n_outputs)
         n_features = rows.shape[1] if rows.ndim == 2 else 0
-        features = _first_given(feature_names, names_of(X), getattr(estimator, "feature_names_in_", ()))
+        columns = _first_given(feature_names, names_of(X), getattr(estimator, "feature_names_in_", ()))
+        names = _named("feature_names", columns if n_features else (), n_features, "x{}")
         targets = _first_given(target_names, names_of(y))
         index = index_of(X)
         labels = _first_given(row_labels, () if index is None else index)
@@ -62,10 +69,17 @@ class HeldOut:
             X,
             rows,
             observed,
-            _named("feature_names", features if n_features else (), n_features, "x{}"),
+            names,
             _named("target_names", targets, n_outputs, "y" if n_outputs == 1 else "y{}"),
             _named("row_labels", labels, len(rows), "{}"),
+            _features(rows, list(columns or names), names, categories or {}),
         )
+
+    def taken(self, rows: npt.NDArray[np.intp]) -> Any:
+        """Some rows of X, as the kind of thing that the user has: a frame, an array or a list."""
+        if hasattr(self.given, "iloc"):
+            return self.given.iloc[rows]
+        return [self.given[i] for i in rows] if isinstance(self.given, (list, tuple)) else self.given[rows]
 
 
 def plain_text(name: Any) -> str:
@@ -95,6 +109,30 @@ def _observed(y: Any, n_rows: int, n_outputs: int) -> FloatArray:
     if not np.isfinite(values).all():
         raise InvalidInputError("y has missing or infinite values; leave those rows out, or give y=None")
     return values.reshape(n_rows, n_outputs)
+
+
+def _features(
+    X: FloatArray, columns: list[Any], names: Sequence[str], categories: Mapping[str, Mapping[str, str]]
+) -> tuple[Feature, ...]:
+    """In the order of the columns; a category stands where its first column is."""
+    place = {column: j for j, column in enumerate(columns)}
+    found: dict[int, Feature] = {}
+    taken: set[int] = set()
+    for name, levels in categories.items():
+        missing = [column for column in levels if column not in place]
+        if missing:
+            raise InvalidInputError(f"categories[{name!r}] names the column {missing[0]!r}, which X does not have")
+        members = tuple(place[column] for column in levels)
+        if not members or taken.intersection(members) or not _is_one_of(X[:, members]):
+            raise InvalidInputError(f"categories[{name!r}]: give its columns of 0 and 1, one of which is 1 in every row")
+        taken.update(members)
+        found[min(members)] = Feature(plain_text(name), members, tuple(map(plain_text, levels.values())))
+    singles = {j: Feature(name, (j,)) for j, name in enumerate(names) if j not in taken}
+    return tuple(feature for _, feature in sorted((found | singles).items()))
+
+
+def _is_one_of(indicators: FloatArray) -> bool:
+    return bool(np.isin(indicators, (0, 1)).all() and (indicators.sum(axis=1) == 1).all())
 
 
 def _first_given(*candidates: Any) -> list[Any]:

@@ -99,10 +99,11 @@ def _choice(report: Report) -> str:
 
 
 def _warnings(report: Report) -> str:
+    items = "".join(f"<li><strong>{escape(sentence)}</strong></li>" for sentence in report.cautions)
     failing = [finding for finding in report.findings if not finding.holds]
-    if not failing:
+    items += "".join(f"<li><strong>{escape(f.sentence)}</strong> What to do: {escape(f.advice)}</li>" for f in failing)
+    if not items:
         return ""
-    items = "".join(f"<li><strong>{escape(f.sentence)}</strong> What to do: {escape(f.advice)}</li>" for f in failing)
     return f'<div class="callout" role="note"><h3>Before you rely on it</h3><ul>{items}</ul></div>'
 
 

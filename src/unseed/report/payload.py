@@ -14,12 +14,13 @@ from unseed.report.words import PARTS
 
 def payload_of(report: Report) -> dict[str, Any]:
     """Everything the page's script needs."""
-    names, wording = report.rows.feature_names, report.wording
+    shown, wording = [report.rows.features[j] for j in report.shown], report.wording
     return {
         "level": report.level,
         "labels": report.rows.row_labels,
-        "features": [names[j] for j in report.shown],
-        "x": [_rounded(report.rows.X[:, j]) for j in report.shown],
+        "features": [feature.name for feature in shown],
+        "levels": [feature.levels for feature in shown],
+        "x": [_rounded(feature.values(report.rows.X)) for feature in shown],
         "far": None if report.far_rows is None else report.far_rows,
         "rowsWithSeeds": report.rows_with_seeds.tolist(),
         "spread": wording.spread,

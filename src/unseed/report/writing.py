@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from unseed.errors import InvalidInputError
+from unseed.progress import Progress
 from unseed.report.content import Report, build
 from unseed.report.held_out import HeldOut
 from unseed.report.page import figure, render
@@ -25,8 +26,11 @@ def write_report(
     feature_names: Sequence[Any] | None = None,
     target_names: Sequence[Any] | None = None,
     row_labels: Sequence[Any] | None = None,
+    categories: Mapping[str, Mapping[str, str]] | None = None,
     level: float = 0.95,
     source: str | None = None,
+    cautions: Sequence[str] = (),
+    verbose: bool = False,
 ) -> Path:
     """Write one HTML file that says how sure an estimator is about each row, and why.
 
@@ -44,10 +48,17 @@ def write_report(
         What was observed there; without it the report has no accuracy and no calibration.
     feature_names, target_names, row_labels : sequence, optional
         What features, outputs and rows are called; by default as in the data frames, or numbers.
+    categories : mapping, optional
+        Features that several columns of 0 and 1 stand for: their names, and which column is which of their values, as in
+        ``{"city": {"city_Bern": "Bern", "city_Rome": "Rome"}}``.
     level : float
         Of the intervals.
     source : str, optional
         The command or the file it comes from, shown under "How to reproduce".
+    cautions : sequence of str
+        Sentences that a reader should see first.
+    verbose : bool
+        Show how far it is.
 
     Returns
     -------
@@ -68,46 +79,21 @@ def write_report(
     """
     target = Path(path)
     check_can_be_written(target)
-    _write_whole(target, render(_asked(estimator, X, y, feature_names, target_names, row_labels, level, source)))
+    names = {"feature_names": feature_names, "target_names": target_names, "row_labels": row_labels, "categories": categories}
+    rows = checked_rows(estimator, X, y, level, **names)
+    write_page(target, build(estimator, rows, level, source, cautions, Progress(active=verbose)))
     return target
 
 
-def report(
-    estimator: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    out: Path,
-    feature_names: Sequence[Any] | None = None,
-    target_names: Sequence[Any] | None = None,
-    row_labels: Sequence[Any] | None = None,
-    level: float = 0.95,
-    source: str | None = None,
-    echo: Callable[[str], object] = print,
-) -> None:
-    """What ``unseed report`` does with a model and a table: write the page, and say in a few lines what is in it.
-
-    Parameters are those of `write_report`; ``echo`` gets each line.
-    """
-    check_can_be_written(out)
-    content = _asked(estimator, X, y, feature_names, target_names, row_labels, level, source)
-    _write_whole(out, render(content))
-    for line in _in_short(content):
-        echo(line)
-    echo(f"Report: {out} ({out.stat().st_size / 1e6:.2f} MB)")
-
-
-def _asked(
-    estimator: Any, X: Any, y: Any, features: Any, targets: Any, labels: Any, level: float, source: str | None
-) -> Report:
+def checked_rows(estimator: Any, X: Any, y: Any, level: float, **names: Any) -> HeldOut:
+    """Rows of a report with their names, after everything that can be refused without computing has been."""
     check_level(level)
     check_is_fitted(estimator, "is_fitted_")
-    rows = HeldOut.of(estimator, X, y, feature_names=features, target_names=targets, row_labels=labels)
-    return build(estimator, rows, level, source)
+    return HeldOut.of(estimator, X, y, **names)
 
 
-def _in_short(content: Report) -> list[str]:
-    """Accuracy of each output, and what does not hold."""
+def in_short(content: Report) -> list[str]:
+    """Accuracy of each output, and what does not hold, a line each."""
     lines = []
     for output in content.outputs:
         if output.accuracy is not None:
@@ -128,7 +114,9 @@ def check_can_be_written(path: Path) -> None:
         raise InvalidInputError(f"path={str(path)!r} is a folder; give the name of a file, such as report.html")
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_page(path: Path, content: Report) -> None:
+    """Write the page; what stood there before is replaced at the very end."""
+    text = render(content)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8")

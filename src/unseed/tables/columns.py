@@ -129,8 +129,8 @@ class DateRule:
 
     @property
     def outputs(self) -> list[str]:
-        """Days, said in the name."""
-        return [f"{self.name} (days)"]
+        """Days, and since when, said in the name."""
+        return [f"{self.name} (days since {dates.as_text(self.first)})"]
 
     def read(self, cells: Cells, place: Place) -> Cells:
         """Days since 1970."""

@@ -85,6 +85,8 @@ def _checked_head(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise InvalidInputError(f"{path} is a folder; name a file in it")
+        if path.exists() and not path.is_file():
+            raise InvalidInputError(f"{path} is a pipe or a device; write what it gives to a file, and name that")
         with path.open("rb") as file:
             head = file.read(8)
         size = path.stat().st_size

@@ -13,7 +13,7 @@ import numpy as np
 from unseed.errors import InvalidInputError
 from unseed.results import FloatArray
 from unseed.tables.cells import Cells, looks_like_number
-from unseed.tables.columns import NumberRule, has_decimal_commas
+from unseed.tables.columns import CategoryRule, NumberRule, has_decimal_commas
 from unseed.tables.rules import Rule, find_rule, rule_from_data, rule_to_data
 from unseed.tables.table import Table, counted, listed
 
@@ -95,10 +95,30 @@ class Schema:
         """Names of the encoded features."""
         return [name for rule in self.rules for name in rule.outputs]
 
+    @property
+    def categories(self) -> dict[str, dict[str, str]]:
+        """For each column of text, which encoded feature stands for which of its values."""
+        texts = [rule for rule in self.rules if isinstance(rule, CategoryRule)]
+        return {rule.name: dict(zip(rule.outputs, rule.levels, strict=True)) for rule in texts}
+
     def labels(self, table: Table) -> FloatArray:
-        """Targets, which must be numbers, all there. Shape (n_rows,) or (n_rows, n_targets)."""
+        """Targets to learn from: numbers, all there, not all the same. Shape (n_rows,) or (n_rows, n_targets)."""
+        y = self.observed(table)
+        for name, values in zip(self.targets, y.reshape(len(table), -1).T, strict=True):
+            if values.min() == values.max():
+                raise InvalidInputError(
+                    f"{table.source}, column {name!r}: the target is {values[0]:g} in every row; there is nothing to learn"
+                )
+        return y
+
+    def observed(self, table: Table) -> FloatArray:
+        """Targets to compare with: numbers, all there. Shape (n_rows,) or (n_rows, n_targets)."""
         y = np.stack([self._target(table, name) for name in self.targets], axis=1)
         return y if len(self.targets) > 1 else y[:, 0]
+
+    def unobserved(self, table: Table) -> list[str]:
+        """Targets that a table does not have, or has no values for."""
+        return [name for name in self.targets if name not in table.names or Cells.of(table.frame[name]).missing.all()]
 
     def notes_on_labels(self, table: Table) -> list[str]:
         """What was read in another way than it stands there."""
@@ -111,12 +131,7 @@ class Schema:
             raise InvalidInputError(f"{place(int(gone[0]))}: the target is missing; take the row out, targets are not imputed")
         if cells.kind == "date":
             raise InvalidInputError(f"{place(0)}: the target is a date, and must be a number")
-        values = NumberRule(name, 0.0).read(cells, place).values
-        if values.min() == values.max():
-            raise InvalidInputError(
-                f"{table.source}, column {name!r}: the target is {values[0]:g} in every row; there is nothing to learn"
-            )
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(NumberRule(name, 0.0).read(cells, place).values, dtype=np.float64)
 
     def with_numbers(self, table: Table) -> pd.DataFrame:
         """The table's frame with numbers where its text stands for them, for formats that have types."""

@@ -27,6 +27,8 @@ def check_output(path: Path, *, inputs: tuple[Path, ...] = (), extensions: tuple
         raise InvalidInputError(f"out={str(path)!r} is the input itself, which would be lost; name another file")
     if extensions and path.is_dir():
         raise InvalidInputError(f"out={str(path)!r} is a folder; name a file")
+    if path.is_symlink() and not path.exists():
+        raise InvalidInputError(f"out={str(path)!r} is a link to {os.readlink(path)!r}, which does not exist; name another")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InvalidInputError(f"out={str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first")

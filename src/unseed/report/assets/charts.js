@@ -48,10 +48,12 @@ function drawBands() {
 function drawBand(host, band, name, domain) {
   const v = band.values;
   const ends = [v[0], v[v.length - 1]];
+  const isCategory = report.levels[band.feature].length > 0;
+  const words = (value) => valueOf(band.feature, value);
   const few = band.isDiscrete && v.length <= 5;
-  const { root, x, y, box } = frame(host, 190, few ? padded(...ends) : ends, domain, {
-    bottom: 34, gap: 9, xPlaces: few ? v : null,
-    label: `Prediction of ${current().name} as ${name} goes from ${figure(ends[0])} to ${figure(ends[1])}: from ${figure(band.mean[0])} to ${figure(band.mean[v.length - 1])}`,
+  const { root, x, y, box } = frame(host, 190, few || isCategory ? padded(...ends) : ends, domain, {
+    bottom: 34, gap: 9, xPlaces: few ? v : null, xTicks: few || !isCategory, xText: isCategory ? (place) => shortened(words(place), 10) : null,
+    label: `Prediction of ${current().name} as ${name} goes from ${words(ends[0])} to ${words(ends[1])}: from ${figure(band.mean[0])} to ${figure(band.mean[v.length - 1])}`,
   });
   const at = (values, i) => `${x(v[i]).toFixed(1)} ${y(values[i]).toFixed(1)}`;
   const line = (values) => v.map((_, i) => at(values, i)).join('L');
@@ -71,7 +73,7 @@ function drawBand(host, band, name, domain) {
   area.addEventListener('pointermove', (event) => {
     const place = x.back((event.clientX - root.getBoundingClientRect().left) * (root.viewBox.baseVal.width / root.getBoundingClientRect().width));
     const i = v.reduce((best, value, j) => (Math.abs(value - place) < Math.abs(v[best] - place) ? j : best), 0);
-    showTip(event, `${name} = ${given(v[i])}`, [`prediction ${figure(band.mean[i])}`, `${percentOfLevel} confidence ${figure(band.low[i])} to ${figure(band.high[i])}`]);
+    showTip(event, `${name} = ${words(v[i])}`, [`prediction ${figure(band.mean[i])}`, `${percentOfLevel} confidence ${figure(band.low[i])} to ${figure(band.high[i])}`]);
   });
   area.addEventListener('pointerleave', hideTip);
   root.append(area);

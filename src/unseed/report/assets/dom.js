@@ -31,7 +31,10 @@ function given(value) {
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return figure(value);
   return value.toLocaleString('en', { maximumFractionDigits: size === 0 ? 0 : Math.max(0, 3 - Math.floor(Math.log10(size))) }).replace('-', '−');
 }
+// The same with the feature's own words: a category has names for its values.
+const valueOf = (feature, value) => (report.levels[feature].length ? report.levels[feature][value] : given(value));
 const rowName = (row) => (/^\d+$/.test(report.labels[row]) ? `Row ${report.labels[row]}` : report.labels[row]);
+const shortened = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
 const plusMinus = (value) => `±\u00a0${figure(value, 3)}`;
 const percent = (share) => `${share > 0 && share < 0.01 ? '<\u00a01' : Math.round(100 * share)}\u00a0%`;
 const range = (centre, half) => `${figure(centre - half)} to ${figure(centre + half)}`;

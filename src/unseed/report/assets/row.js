@@ -25,7 +25,7 @@ function reasonsOf(row) {
   Object.entries(output.parts).map(([part, values]) => [part, values[row] / (total || 1)]).filter(([, share]) => share >= 0.1).sort((a, b) => b[1] - a[1])
     .forEach(([part, share]) => reasons.push(`${sentence(report.parts[part][0])}: ${percent(share)} of the variance of the prediction.`));
   (output.reasons[row] || []).forEach(([feature, saved]) => {
-    reasons.push(`${report.features[feature]} = ${given(report.x[feature][row])}: with a typical value instead, the standard error would be ${percent(saved)} smaller.`);
+    reasons.push(`${report.features[feature]} = ${valueOf(feature, report.x[feature][row])}: with a typical value instead, the standard error would be ${percent(saved)} smaller.`);
   });
   if (!output.reasons[row] && report.features.length) reasons.push('Which features make it uncertain was asked for less certain rows only.');
   else if (report.features.length && !output.reasons[row].length) reasons.push('No single feature makes it uncertain: with a typical value of any one of them it would be about as uncertain, or more.');
@@ -36,7 +36,7 @@ function mainReason(row) {
   const output = current();
   if (farRows.has(row)) return 'outside the training rows';
   const feature = (output.reasons[row] || [])[0];
-  if (feature) return `${report.features[feature[0]]} = ${given(report.x[feature[0]][row])}`;
+  if (feature) return `${report.features[feature[0]]} = ${valueOf(feature[0], report.x[feature[0]][row])}`;
   const parts = Object.entries(output.parts).sort((a, b) => b[1][row] - a[1][row]);
   return parts.length ? report.parts[parts[0][0]][0] : '';
 }
@@ -85,6 +85,10 @@ function splitOf(row) {
 function valuesOf(row) {
   return el('table', { class: 'values' }, el('tbody', {}, report.features.map((name, j) => {
     const value = report.x[j][row];
+    if (report.levels[j].length) {
+      const alike = sum(report.x[j].map((other) => (other === value ? 1 : 0))) / nRows;
+      return el('tr', {}, el('th', { scope: 'row', title: name }, name), el('td', { class: nRows >= 40 && alike < 0.05 ? 'odd' : null }, valueOf(j, value)), el('td', { class: 'strip', title: `${percent(alike)} of the rows have it` }, el('small', {}, `in ${percent(alike)}`)));
+    }
     const share = shareBelow(report.x[j], value);
     const isOdd = nRows >= 40 && (share < 0.025 || share > 0.975);
     return el('tr', {}, el('th', { scope: 'row', title: name }, name), el('td', { class: isOdd ? 'odd' : null }, given(value)), el('td', { class: 'strip' }, strip(share, `larger than ${percent(share)} of the rows`)));

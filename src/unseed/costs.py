@@ -1,6 +1,7 @@
 """What a job will take, before it is begun: time and memory from a few rates of this machine.
 
-With C(n) the seconds of a Cholesky factorisation, e those of a kernel entry and p new points:
+With C(n) the seconds of a Cholesky factorisation, e those of a kernel entry (a little more in a symmetric matrix, which is
+written) and p new points; matrices that are cut out of another cost a little too:
 
     cheap bootstrap    n²/2 · e + C(n) + R · C(0.632 n)        points   n p · e
     half sampling      n²/2 · e + C(n) + R · C(n/2)            points   n p · e
@@ -16,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ TYPICAL_NETWORK = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=Tr
 """Stands for one that is yet to be chosen."""
 
 _EVALUATIONS = (520, 48, 42)  # of the three stages of a choice: counted on four data sets, 430 to 640, 48 to 49, 42
-_RIVAL_ROWS = 4096
+_RIVAL_ROWS, _CHECKED_ROWS = 4096, 1500
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,11 @@ class Rates:
     cubic, quadratic : float
         C(n) = cubic · n³/3 + quadratic · n² seconds.
     entry : float
-        Seconds of a kernel entry.
+        Seconds of a kernel entry in a product.
+    pair : float
+        Seconds of a pair of points in a symmetric matrix, writing it twice included.
+    cut : float
+        Seconds of an entry of a matrix that is cut out of another.
     multiplication : float
         Seconds of a multiplication in a triangular solve.
     evaluation : float
@@ -66,9 +71,11 @@ class Rates:
     cubic: float
     quadratic: float
     entry: float
+    pair: float
+    cut: float
     multiplication: float
     evaluation: float
-    start: float = 0.01
+    start: float = 0.02
 
     @classmethod
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
@@ -83,7 +90,10 @@ class Rates:
         entry = _best(lambda: kernel.ntk_product(some, few, X[:512, :1]), where) / (sizes[1] * 512)
         seconds = {}
         for n in sizes:
-            gram = kernel.ntk_gram(points[slice(0, n)])
+            part = points[slice(0, n)]
+            gram = kernel.ntk_gram(part)
+            pair = _best(partial(kernel.ntk_gram, part), where, 2) / (n * (n + 1) / 2)
+            cut = 3 * _best(gram.clone, where, 2) / n**2  # gathered, mirrored, touched for the first time
             gram.diagonal().add_(gram.diagonal().mean())
             seconds[n], factor = _best_factorisation(gram, where)
         small, large = sizes
@@ -93,7 +103,7 @@ class Rates:
         quadratic = seconds[large] / large**2 - cubic * large / 3
         columns = torch.ones(large, 512, dtype=X.dtype, device=where)
         multiplication = _best(lambda: factor.whiten(columns), where) / (large**2 / 2 * 512)
-        return cls(cubic, quadratic, entry, multiplication, _evaluation(X[:256]))
+        return cls(cubic, quadratic, entry, pair, cut, multiplication, _evaluation(X[:256]))
 
     def factorisation(self, n: float) -> float:
         """C(n)."""
@@ -101,7 +111,7 @@ class Rates:
 
     def gram(self, n: float) -> float:
         """A symmetric matrix of the kernel."""
-        return self.entry * n**2 / 2
+        return self.pair * n**2 / 2
 
 
 @dataclass(frozen=True)
@@ -194,7 +204,7 @@ def forecast(job: Job, rates: Rates) -> Forecast:
 
     Examples
     --------
-    >>> rates = Rates(cubic=2e-11, quadratic=0.0, entry=5e-9, multiplication=1e-11, evaluation=0.006)
+    >>> rates = Rates(cubic=2e-11, quadratic=0.0, entry=5e-9, pair=5e-9, cut=1e-9, multiplication=1e-11, evaluation=0.006)
     >>> print(forecast(Job(rows=10**6, features=16, points=1000, block=2048), rates))
     about 38 s (fitting 33 s, predicting 5.0 s) and 0.3 GB of memory
     """
@@ -209,10 +219,13 @@ def forecast(job: Job, rates: Rates) -> Forecast:
     shares = sum(n**2 for n in distinct) > job.rows**2
     fitting = rates.gram(job.rows) if shares else sum(map(rates.gram, distinct))
     fitting += sum(map(rates.factorisation, distinct))
+    if shares:
+        fitting += rates.cut * sum(n**2 for n in distinct if n < job.rows)
     if isinstance(job.interval, TruthInterval):
         if job.chooses and job.rows <= _RIVAL_ROWS:
             fitting += rates.gram(job.rows) + rates.factorisation(job.rows)
-        predicting += rates.multiplication * job.points * job.rows**2 / 2
+        # posterior variances of the points, and of the training rows that were checked
+        predicting += rates.multiplication * (job.points + min(_CHECKED_ROWS, job.rows)) * job.rows**2 / 2
     if isinstance(job.interval, InfinitesimalJackknife):
         predicting += rates.multiplication * job.points * job.rows**2
     copies = 1 if job.device.type == "cuda" else 0

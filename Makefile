@@ -23,7 +23,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 benchmark: $(VENV)/.installed-all
 	$(BIN)/unseed benchmark

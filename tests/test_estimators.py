@@ -386,7 +386,7 @@ class TestOptions:
         assert PNCRegressor(regularization=np.float32(0.5), random_state=0).fit(X, Y).regularization_ == 0.5
 
     def test_too_little_memory_is_said_before_it_is_asked_for(self, monkeypatch):
-        monkeypatch.setattr(forecast, "available_bytes", lambda device: 200_000)
+        monkeypatch.setattr(forecast, "available_bytes", lambda device: 20_000)
         with pytest.raises(NotEnoughMemoryError, match=r"interval=Batching\(batches="):
             PNCRegressor(interval=HalfSampling(), regularization=0.1).fit(X, Y)
 

@@ -331,7 +331,9 @@ def test_a_model_survives_a_fit_that_fails(model, tmp_path, monkeypatch, capsys)
     copy = tmp_path / "model"
     shutil.copytree(model, copy)
     path = files.with_line(4, "3,x,1")(tmp_path)
+    before = {file.name: file.read_bytes() for file in copy.iterdir()}
     refused(monkeypatch, capsys, "fit", path, "--target", "y", "--out", copy)
+    assert {file.name: file.read_bytes() for file in copy.iterdir()} == before
     new_rows().to_csv(tmp_path / "new.csv", index=False)
     invoke("predict", copy, tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--quiet")
 

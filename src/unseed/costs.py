@@ -25,9 +25,10 @@ import torch
 from joblib import effective_n_jobs
 
 from unseed.engines import KernelEngine, block_rows
-from unseed.engines.forecast import bytes_needed
+from unseed.engines.forecast import bytes_needed, shares_one_gram
 from unseed.errors import NotAvailableError
 from unseed.estimators import BlockwisePNCRegressor, PNCRegressor
+from unseed.estimators.pnc import RIVAL_ROWS
 from unseed.intervals import Batching, InfinitesimalJackknife, IntervalMethod, TruthInterval, resolve_interval
 from unseed.kernels import PopulationKernel
 from unseed.machine import gigabytes, one_thread, resolve_device
@@ -43,7 +44,7 @@ TYPICAL_NETWORK = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=Tr
 """Stands for one that is yet to be chosen."""
 
 _EVALUATIONS = (520, 48, 42)  # of the three stages of a choice: counted on four data sets, 430 to 640, 48 to 49, 42
-_RIVAL_ROWS, _CHECKED_ROWS = 4096, 1500
+_CHECKED_ROWS = 1500  # of which posterior variances are looked at once, of errors and of the amplitude
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Job:
         job = cls(rows, features, points, outputs, chooses=not isinstance(estimator.network, MLP), device=device)
         if isinstance(estimator, BlockwisePNCRegressor):
             block = block_rows(rows, device) if estimator.block_size == "auto" else int(estimator.block_size)
-            return replace(job, block=max(1, min(block, rows // 2)), workers=int(effective_n_jobs(estimator.n_jobs)))
+            return replace(job, block=max(1, min(block, rows // 2)), workers=_workers(estimator.n_jobs, device))
         is_known = isinstance(estimator, PNCRegressor) and isinstance(estimator.engine, (str, KernelEngine))
         if not is_known or estimator.engine in ("linearized", "network"):
             raise NotAvailableError(f"a forecast is for the kernel engine and for blocks, not for {estimator}")
@@ -199,6 +200,13 @@ class Forecast:
         return [("choosing the network", self.choosing), ("fitting", self.fitting), ("predicting", self.predicting)]
 
 
+def _workers(n_jobs: int | None, device: torch.device) -> int:
+    """Blocks at a time: of oneself as many as there are cores, and one on a GPU."""
+    if n_jobs is None:
+        return torch.get_num_threads() if device.type == "cpu" else 1
+    return int(effective_n_jobs(n_jobs))
+
+
 def forecast(job: Job, rates: Rates) -> Forecast:
     """Time and memory of a job on a machine with these rates.
 
@@ -216,13 +224,13 @@ def forecast(job: Job, rates: Rates) -> Forecast:
         held = 8 * job.rows * (job.features + 2 * job.outputs) // job.machines
         return Forecast(choosing, rates.start + fitting, predicting, 8 * job.workers * job.block**2 + 2 * held)
     distinct = [int((counts > 0).sum()) for counts in job.plan.counts]
-    shares = sum(n**2 for n in distinct) > job.rows**2
+    shares = shares_one_gram(job.plan)
     fitting = rates.gram(job.rows) if shares else sum(map(rates.gram, distinct))
     fitting += sum(map(rates.factorisation, distinct))
     if shares:
         fitting += rates.cut * sum(n**2 for n in distinct if n < job.rows)
     if isinstance(job.interval, TruthInterval):
-        if job.chooses and job.rows <= _RIVAL_ROWS:
+        if job.chooses and job.rows <= RIVAL_ROWS:
             fitting += rates.gram(job.rows) + rates.factorisation(job.rows)
         # posterior variances of the points, and of the training rows that were checked
         predicting += rates.multiplication * (job.points + min(_CHECKED_ROWS, job.rows)) * job.rows**2 / 2

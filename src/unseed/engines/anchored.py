@@ -145,6 +145,11 @@ class AnchoredReplicates:
         raise NotAvailableError(_CUT.format("sample_networks"))
 
     @property
+    def numbers_per_prediction(self) -> int:
+        """As for any other question."""
+        return self.numbers_per_point
+
+    @property
     def numbers_per_point(self) -> int:
         """A row of the cross-kernel, the point's own features, or the predictions: whichever is longest."""
         features = max((layer.features[0].numel() for layer in self._points.layers), default=1)

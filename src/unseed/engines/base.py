@@ -95,6 +95,11 @@ class Trained(Protocol):
         ...
 
     @property
+    def numbers_per_prediction(self) -> int:
+        """The same where nothing but `predict` is asked for."""
+        ...
+
+    @property
     def numbers_per_point(self) -> int:
         """Numbers held for each new point while it is predicted: callers split their points by it."""
         ...

@@ -12,13 +12,7 @@ from torch import Tensor
 from unseed.kernels import PopulationKernel
 from unseed.machine import available_bytes, total_bytes
 from unseed.networks import MLP
-from unseed.solvers import (
-    IterativeSolution,
-    NystromPreconditioner,
-    WeightedRidge,
-    conjugate_gradients,
-    solve_mixed,
-)
+from unseed.solvers import NystromPreconditioner, conjugate_gradients, solve_ridge
 
 _CHECKED_ROWS = 128  # of a block, about
 _SMALLEST_BLOCK, _LARGEST_BLOCK, _FEWEST_BLOCKS = 1024, 8192, 8
@@ -47,15 +41,7 @@ class BlockFit:
         """One Gram matrix, one factorisation; both are gone when this returns."""
         kernel, n = PopulationKernel(network), len(X)
         matrix = kernel.ntk_gram(kernel.profile(X))
-        dual = None
-        if is_mixed:
-            bare = matrix.diagonal().clone()
-            matrix.diagonal().add_(regularization * n)
-            dual = solve_mixed(matrix, labels)
-            matrix.diagonal().copy_(bare)
-        if dual is None:
-            counts = torch.ones(n, dtype=X.dtype, device=X.device)
-            dual = WeightedRidge.factorise(matrix, counts, regularization).solve(labels)
+        dual = solve_ridge(matrix, labels.new_ones(n), regularization, labels, is_mixed=is_mixed)
         return cls(X, dual.contiguous(), labels[:: check_step(n)].clone())
 
     @property
@@ -65,8 +51,7 @@ class BlockFit:
 
     def predict(self, network: MLP, X: Tensor) -> Tensor:
         """Shape (n_points, n_outputs)."""
-        kernel = PopulationKernel(network)
-        return kernel.ntk_product(kernel.profile(X), kernel.profile(self.X), self.dual)
+        return _predict(network, self.X, self.dual, X)
 
 
 def check_step(n_rows: int) -> int:
@@ -113,7 +98,7 @@ class FullFit:
         chosen = generator.permutation(len(X))[: landmarks_for(len(X), X.device)]
         some = points[torch.from_numpy(np.sort(chosen)).to(X.device)]
         precondition = NystromPreconditioner.build(kernel.ntk_gram(some), kernel.ntk_cross(points, some), ridge)
-        found: IterativeSolution = conjugate_gradients(
+        found = conjugate_gradients(
             lambda v: kernel.ntk_gram_product(points, v).add_(v, alpha=ridge),
             labels,
             precondition,
@@ -125,8 +110,12 @@ class FullFit:
 
     def predict(self, network: MLP, X: Tensor) -> Tensor:
         """Shape (n_points, n_outputs)."""
-        kernel = PopulationKernel(network)
-        return kernel.ntk_product(kernel.profile(X), kernel.profile(self.X), self.dual)
+        return _predict(network, self.X, self.dual, X)
+
+
+def _predict(network: MLP, rows: Tensor, dual: Tensor, X: Tensor) -> Tensor:
+    kernel = PopulationKernel(network)
+    return kernel.ntk_product(kernel.profile(X), kernel.profile(rows), dual)
 
 
 def block_rows(n_rows: int, device: torch.device) -> int:

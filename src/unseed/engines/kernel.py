@@ -150,6 +150,12 @@ class KernelReplicates:
         return pooled_noise(factor.noise_moments(self.contrast[rows]) for rows, factor in self.references)
 
     @property
+    def numbers_per_prediction(self) -> int:
+        """No row of the cross-kernel: the point, what the kernel knows of it alone, its predictions, all copied a few times."""
+        features = sum(layer.features[0].numel() for layer in self.points.layers)
+        return 4 * (self.points.directions.shape[1] + features + self.dual.numel() // len(self.points))
+
+    @property
     def numbers_per_point(self) -> int:
         """A row of the cross-kernel, the point's own features, or the predictions: whichever is longest."""
         features = max((layer.features[0].numel() for layer in self.points.layers), default=1)

@@ -122,6 +122,11 @@ class LinearizedReplicates:
         return self.tangents[self.reference[0]]
 
     @property
+    def numbers_per_prediction(self) -> int:
+        """As for any other question."""
+        return self.numbers_per_point
+
+    @property
     def numbers_per_point(self) -> int:
         """A row of the cross-kernel, or the predictions (hidden activations are split further inside)."""
         return max(max(dual.numel() for dual in self.duals) * self.duals[0].shape[2], len(self.duals) * 4)

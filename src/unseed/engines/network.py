@@ -163,6 +163,11 @@ class NetworkReplicates:
         return self.tangents[0]
 
     @property
+    def numbers_per_prediction(self) -> int:
+        """As for any other question."""
+        return self.numbers_per_point
+
+    @property
     def numbers_per_point(self) -> int:
         """Rows × outputs, for the jackknife (hidden activations are split further inside)."""
         return max(self.task.labels[:, 0].numel() * self.batch.n_outputs, 2 * len(self.starts))

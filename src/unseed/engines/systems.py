@@ -15,7 +15,7 @@ from unseed.kernels import PopulationKernel
 from unseed.machine import on_all_cores, uninitialised
 from unseed.networks import MLP
 from unseed.resampling import Plan
-from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, restore, solve_mixed
+from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, restore, solve_ridge
 from unseed.solvers.cholesky import LIBRARY_ROWS
 
 Factor = WeightedRidge | StoppedRidge
@@ -65,13 +65,9 @@ class Solver:
     def __call__(self, matrix: Tensor, system: System) -> Solution:
         """Dual weights in the shape of the labels, and the factor where it is kept; the matrix is overwritten."""
         columns = system.labels.flatten(1)
-        if self.is_mixed and not system.keeps_factor:
-            bare = matrix.diagonal().clone()
-            matrix.diagonal().add_(self.regularization * system.counts.sum() / system.counts)
-            refined = solve_mixed(matrix, columns)
-            if refined is not None:
-                return refined.reshape(system.labels.shape), None
-            matrix.diagonal().copy_(bare)
+        if isinstance(self.training, Converged) and not system.keeps_factor:
+            solved = solve_ridge(matrix, system.counts, self.regularization, columns, is_mixed=self.is_mixed)
+            return solved.reshape(system.labels.shape), None
         factor = self._factorise(matrix, system.counts)
         return factor.solve(columns).reshape(system.labels.shape), factor if system.keeps_factor else None
 

@@ -48,9 +48,11 @@ from unseed.scaling import Scaling
 from unseed.selection import Choice, Selection
 
 _MODULE_DRAWS, _PROBES = 100, 50
-_CLOSED_FORMS = ("relu", "erf", "sin")  # all other kernels hold hundreds of coefficients for every point
 _CHOSEN = "interval", "engine", "network", "regularization", "selection"  # what the arguments came to
-_CHECKED_ROWS, _ENOUGH_SCORES, _RIVAL_ROWS = 1000, 60, 4096
+_CHECKED_ROWS, _ENOUGH_SCORES = 1000, 60
+
+RIVAL_ROWS = 4096
+"""Up to here a second network is trained on all rows, where the data like it nearly as well."""
 
 
 class PNCRegressor(IntervalRegressor):
@@ -339,7 +341,7 @@ class PNCRegressor(IntervalRegressor):
     def _train_rival(self, selection: Selection | None, task: Task, method: IntervalMethod) -> Trained | None:
         """Another architecture on all rows, where the data like it nearly as well and it costs little."""
         rival = selection.rival if selection is not None and self.regularization == "auto" else None
-        if rival is None or not method.uses_posterior or len(task.X) > _RIVAL_ROWS:
+        if rival is None or not method.uses_posterior or len(task.X) > RIVAL_ROWS:
             return None
         other = replace(task, network=rival.network, regularization=rival.regularization)
         return KernelEngine().fit(other, resampling.full(len(task.X)))
@@ -402,16 +404,9 @@ class PNCRegressor(IntervalRegressor):
         return int(self._replicates.numbers_per_point)
 
     def _numbers_per_estimate(self) -> int:
-        network, method = self.network_, self.interval_
-        is_closed_form = (
-            isinstance(network, MLP) and network.activation in _CLOSED_FORMS and isinstance(self.engine_, KernelEngine)
-        )
-        if not is_closed_form or method.uses_posterior or method.uses_influence:
-            return self._numbers_per_point()
-        assert isinstance(network, MLP)
-        # A product with the kernel holds no row of it: a point's features, its profile and its predictions are all there is.
-        columns = 4 * len(self._replicates.plan.counts) * len(self._model_units().y_scale)
-        return max(8 * network.depth + 4 * int(np.prod(self._row_shape)), columns)
+        method = self.interval_
+        compares_replicates = not (method.uses_posterior or method.uses_influence)
+        return int(self._replicates.numbers_per_prediction) if compares_replicates else self._numbers_per_point()
 
     def _put(self, draft: Draft) -> None:
         for name in _CHOSEN:

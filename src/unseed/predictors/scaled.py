@@ -46,6 +46,11 @@ class ScaledNetworks:
         return self.plan.sizes.astype(np.float64)
 
     @property
+    def numbers_per_prediction(self) -> int:
+        """Numbers held for each new point that is only predicted."""
+        return self.trained.numbers_per_prediction
+
+    @property
     def numbers_per_point(self) -> int:
         """Numbers held for each new point while it is predicted."""
         return self.trained.numbers_per_point

@@ -5,7 +5,7 @@ from unseed.solvers.conjugate_gradients import IterativeSolution, conjugate_grad
 from unseed.solvers.descent import descend
 from unseed.solvers.gauss_newton import GaussNewton
 from unseed.solvers.iterated import StoppedRidge
-from unseed.solvers.mixed import solve_mixed
+from unseed.solvers.mixed import solve_mixed, solve_ridge
 from unseed.solvers.nystrom import NystromPreconditioner
 from unseed.solvers.objective import Fit, Objective
 from unseed.solvers.ridge import WeightedRidge, random_signs
@@ -32,4 +32,5 @@ __all__ = [
     "random_signs",
     "restore",
     "solve_mixed",
+    "solve_ridge",
 ]

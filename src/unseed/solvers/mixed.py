@@ -7,12 +7,28 @@ from torch import Tensor
 
 from unseed.solvers.cholesky import lower_cholesky, solve_with_factor
 from unseed.solvers.conjugate_gradients import conjugate_gradients
+from unseed.solvers.ridge import WeightedRidge
 
 TOLERANCE = 1e-11
 """Relative residual that proves a solution safe; a float64 factor leaves about 1e-13."""
 
 MAX_ITERATIONS = 12
 """More would cost what the smaller factor has saved."""
+
+
+def solve_ridge(kernel: Tensor, counts: Tensor, regularization: float, columns: Tensor, *, is_mixed: bool) -> Tensor:
+    """(K + λ n W⁻¹)⁻¹ times each column where no factor is kept; the kernel is overwritten.
+
+    With ``is_mixed`` by a float32 factor where that is safe, and by a float64 one elsewhere.
+    """
+    if is_mixed:
+        bare = kernel.diagonal().clone()
+        kernel.diagonal().add_(regularization * counts.sum() / counts)
+        refined = solve_mixed(kernel, columns)
+        if refined is not None:
+            return refined
+        kernel.diagonal().copy_(bare)
+    return WeightedRidge.factorise(kernel, counts, regularization).solve(columns)
 
 
 def solve_mixed(matrix: Tensor, columns: Tensor) -> Tensor | None:

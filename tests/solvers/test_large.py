@@ -1,5 +1,8 @@
 """Factors in place, iterations, mixed precision and preconditioners, each against plain linear algebra."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from unseed import MLP
 from unseed.kernels import ntk
-from unseed.solvers import NystromPreconditioner, WeightedRidge, cholesky, conjugate_gradients, random_signs, solve_mixed
+from unseed.solvers import NystromPreconditioner, WeightedRidge, conjugate_gradients, random_signs, solve_mixed
 from unseed.solvers.cholesky import lower_cholesky, restore, solve_with_factor
 
 RNG = np.random.default_rng(0)
@@ -125,9 +128,7 @@ def test_nystrom_of_all_rows_is_the_inverse_and_of_some_speeds_iterations_up():
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_tiles_give_the_same_factor_and_leave_the_upper_triangle(dtype, monkeypatch):
-    monkeypatch.setattr(cholesky, "TILED_ROWS", 100)
-    monkeypatch.setattr(cholesky, "TILE", 64)
+def test_factors_leave_the_upper_triangle_and_the_threads(dtype):
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -147,3 +148,14 @@ def test_tiles_give_the_same_factor_and_leave_the_upper_triangle(dtype, monkeypa
         assert_array_equal(indefinite, kept)
     finally:
         torch.set_num_threads(threads)
+
+
+def test_other_threads_run_during_a_factorisation():
+    matrix = torch.full((2500, 2500), 0.5, dtype=torch.float64).fill_diagonal_(1.0)
+    worker = threading.Thread(target=lower_cholesky, args=(matrix,))
+    worker.start()
+    naps = 0
+    while worker.is_alive():  # 0.2 s and more
+        time.sleep(0.001)
+        naps += 1
+    assert naps >= 10

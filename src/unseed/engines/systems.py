@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
@@ -16,7 +17,6 @@ from unseed.machine import on_all_cores, uninitialised
 from unseed.networks import MLP
 from unseed.resampling import Plan
 from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, restore, solve_ridge
-from unseed.solvers.cholesky import LIBRARY_ROWS
 
 Factor = WeightedRidge | StoppedRidge
 Solution = tuple[Tensor, Factor | None]
@@ -24,6 +24,7 @@ Solution = tuple[Tensor, Factor | None]
 STACKED_ROWS = 2048
 """Up to here a GPU factorises systems of equal size together; a larger one keeps it busy alone."""
 
+_LARGE_ROWS = 4096  # of a system that all cores factorise together: the fastest way where they are free
 _ROWS_AT_A_TIME = 256
 
 
@@ -144,7 +145,7 @@ def _n_alone(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | N
     if int(effective_n_jobs(n_jobs)) > 1:
         return 0
     costs = [sum(len(systems[s].rows) ** 3 for s in stack) for stack in stacks]
-    large = sum(len(systems[stack[0]].rows) >= LIBRARY_ROWS for stack in stacks)
+    large = sum(len(systems[stack[0]].rows) >= _LARGE_ROWS for stack in stacks)
     return max(large, int(costs[0] * torch.get_num_threads() > 1.2 * sum(costs)))
 
 
@@ -172,7 +173,10 @@ def _cut(matrix: Tensor, diagonal: Tensor, rows: Tensor) -> Tensor:
     part = uninitialised(matrix, len(rows), len(rows))
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
         chunk = slice(start, start + _ROWS_AT_A_TIME)
-        torch.index_select(matrix[rows[chunk]], 1, rows, out=part[chunk])
+        if matrix.device.type == "cpu":  # by NumPy, three times as fast as torch
+            np.take(matrix[rows[chunk]].numpy(), rows.numpy(), axis=1, out=part[chunk].numpy(), mode="clip")
+        else:
+            torch.index_select(matrix[rows[chunk]], 1, rows, out=part[chunk])
     part.diagonal().copy_(diagonal[rows])
     restore(part)
     return part

@@ -34,10 +34,16 @@ def outer(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     return left[..., :, None], right[..., None, :]
 
 
-def first_layer_angles(left: Tensor, right: Tensor, scratch: Scratch) -> Angles:
-    """Angles between unit vectors (or zero vectors, which count as orthogonal to everything)."""
+def first_layer_angles(left: Tensor, right: Tensor, scratch: Scratch, *, same: int | None = None) -> Angles:
+    """Angles between unit vectors (or zero vectors, which count as orthogonal to everything).
+
+    A diagonal of points with themselves, ``same`` columns from the main one, is set to right angles: what is wanted there is
+    known already, and it is the one place where a series would need all its terms.
+    """
     shape = (*left.shape[:-1], right.shape[-2])
     cosine = torch.matmul(left, right.mT, out=scratch.take(left, shape)).clamp_(-1.0, 1.0)
+    if same is not None:
+        cosine.diagonal(same, dim1=-2, dim2=-1).fill_(0.0)
     sine = fused_sine(cosine)
     if sine is None:
         sine = root_of(torch.mul(cosine, cosine, out=scratch.take(left, shape)).neg_().add_(1.0))

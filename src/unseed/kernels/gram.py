@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from unseed.kernels.recursion import Kind, Profile, pairs, profile
-from unseed.kernels.scratch import Scratch
+from unseed.kernels.scratch import TILE_NUMBERS, Scratch, borrowed_scratch
 from unseed.machine import finish, on_all_cores, uninitialised
 from unseed.networks import MLP
 
-TEMPORARIES = 8
-"""Numbers held for each pair of a tile while its kernel is computed, at most."""
+TEMPORARIES = 16
+"""Numbers held for each pair of a tile while its kernel is computed, at most; ReLU and erf hold eleven."""
 
-CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = 16 << 20, 1 << 30
+CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = 8 * TEMPORARIES * TILE_NUMBERS, 2 << 30
 """All that a tile's temporaries may take: for each thread of a CPU, and on a GPU."""
 
 _CPU_ROWS, _GPU_ROWS = 256, 4096
@@ -40,21 +41,38 @@ def _slices(length: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
-class _Tiles(threading.local):
-    """Kernels of pairs of points, each thread with memory of its own."""
+@dataclass(frozen=True)
+class _Tiles:
+    """Kernels of pairs of points, tile after tile in the same memory."""
 
-    def __init__(self, network: MLP, kind: Kind) -> None:
-        self.network, self.kind, self.scratch = network, kind, Scratch()
+    network: MLP
+    kind: Kind
+    scratch: Scratch
 
-    def __call__(self, left: Profile, right: Profile, *, same_points: bool = False) -> Tensor:
-        """Valid until the next call of the same thread. Shape (n, m)."""
+    def __call__(self, left: Profile, right: Profile, *, right_ends_with_left: bool = False) -> Tensor:
+        """Valid until the next call. Shape (n, m)."""
         self.scratch.reset()
-        return pairs(self.network, left, right, self.kind, self.scratch, same_points=same_points)
+        return pairs(self.network, left, right, self.kind, self.scratch, right_ends_with_left=right_ends_with_left)
 
-    def corner(self, points: Profile) -> Tensor:
-        """A tile on the diagonal, exactly symmetric. Shape (n, n)."""
-        block = self(points, points, same_points=True)
-        return torch.tril(block) + torch.tril(block, -1).T
+    def up_to_diagonal(self, points: Profile, rows: slice) -> Iterator[tuple[slice, Tensor]]:
+        """Columns and values of every tile at some rows of a Gram matrix, from the exactly symmetric one on the diagonal on."""
+        here, height = points[rows], rows.stop - rows.start
+        _, width = tile_shape(points.directions.device)
+        for stop in range(rows.stop, 0, -width):
+            part, has_diagonal = slice(max(0, stop - width), stop), stop == rows.stop
+            block = self(here, points[part], right_ends_with_left=has_diagonal)
+            if not has_diagonal:
+                yield part, block
+                continue
+            corner = block[:, -height:]
+            yield rows, torch.tril(corner) + torch.tril(corner, -1).T
+            yield slice(part.start, rows.start), block[:, :-height]
+
+
+@contextmanager
+def _tiles(network: MLP, kind: Kind) -> Iterator[_Tiles]:
+    with borrowed_scratch() as scratch:
+        yield _Tiles(network, kind, scratch)
 
 
 @dataclass(frozen=True)
@@ -97,18 +115,16 @@ class PopulationKernel:
 
     def ntk_gram_product(self, points: Profile, columns: Tensor) -> Tensor:
         """Θ(points, points) @ columns without the matrix, every pair computed once. Shape (n, c)."""
-        tile = _Tiles(self.network, "ntk")
-        height, width = tile_shape(columns.device)
+        height, _ = tile_shape(columns.device)
 
         def strip(rows: slice) -> Tensor:
             """What the tiles left of the diagonal, and the one on it, add to the result at their rows and at their columns."""
             added = columns.new_zeros(rows.stop, columns.shape[1])
-            here = points[rows]
-            for part in _slices(rows.start, width):
-                block = tile(here, points[part])
-                added[part].addmm_(block.T, columns[rows])
-                added[rows].addmm_(block, columns[part])
-            added[rows].addmm_(tile.corner(here), columns[rows])
+            with _tiles(self.network, "ntk") as tile:
+                for part, block in tile.up_to_diagonal(points, rows):
+                    added[rows].addmm_(block, columns[part])
+                    if part != rows:
+                        added[part].addmm_(block.T, columns[rows])
             return added
 
         result = torch.zeros_like(columns)
@@ -122,7 +138,7 @@ class PopulationKernel:
         n_sets, n = points.directions.shape[:2]
         matrices = points.directions.new_empty(n_sets, n, n)
         for sets in _groups(n_sets, n * n, matrices.device):
-            matrices[sets] = pairs(self.network, points[sets], points[sets], "ntk", same_points=True)
+            matrices[sets] = pairs(self.network, points[sets], points[sets], "ntk", right_ends_with_left=True)
         return matrices
 
     def ntk_crosses(self, left: Profile, right: Profile) -> Tensor:
@@ -135,43 +151,40 @@ class PopulationKernel:
 
     def _gram(self, points: Profile, kind: Kind) -> Tensor:
         matrix = uninitialised(points.directions, len(points), len(points))
-        tile = _Tiles(self.network, kind)
-        height, width = tile_shape(matrix.device)
+        height, _ = tile_shape(matrix.device)
 
         def fill(rows: slice) -> None:
-            here = points[rows]
-            for part in _slices(rows.start, width):
-                block = tile(here, points[part])
-                matrix[rows, part] = block
-                matrix[part, rows] = block.T
-            matrix[rows, rows] = tile.corner(here)
+            with _tiles(self.network, kind) as tile:
+                for part, block in tile.up_to_diagonal(points, rows):
+                    matrix[rows, part] = block
+                    matrix[part, rows] = block.T
 
         finish(on_all_cores(fill, reversed(_slices(len(points), height)), matrix.device))
         return matrix
 
     def _cross(self, left: Profile, right: Profile, kind: Kind) -> Tensor:
         matrix = uninitialised(left.directions, len(left), len(right))
-        tile = _Tiles(self.network, kind)
         height, width = tile_shape(matrix.device)
 
         def fill(rows: slice) -> None:
             here = left[rows]
-            for part in _slices(len(right), width):
-                matrix[rows, part] = tile(here, right[part])
+            with _tiles(self.network, kind) as tile:
+                for part in _slices(len(right), width):
+                    matrix[rows, part] = tile(here, right[part])
 
         finish(on_all_cores(fill, _slices(len(left), height), matrix.device))
         return matrix
 
     def _product(self, left: Profile, right: Profile, columns: Tensor, kind: Kind) -> Tensor:
         rows_of_result = columns.new_zeros(columns.shape[1], len(left))  # transposed: twice as fast for few columns
-        tile = _Tiles(self.network, kind)
         height, width = tile_shape(columns.device)
         pieces = [(right[part], columns[part].T.contiguous()) for part in _slices(len(right), width)]
 
         def add_up(rows: slice) -> None:
             here = left[rows]
-            for there, values in pieces:
-                rows_of_result[:, rows].addmm_(values, tile(here, there).T)
+            with _tiles(self.network, kind) as tile:
+                for there, values in pieces:
+                    rows_of_result[:, rows].addmm_(values, tile(here, there).T)
 
         finish(on_all_cores(add_up, _slices(len(left), height), columns.device))
         return rows_of_result.T

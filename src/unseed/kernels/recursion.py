@@ -102,19 +102,23 @@ def profile(network: MLP, X: Tensor) -> Profile:
 
 
 def pairs(
-    network: MLP, left: Profile, right: Profile, kind: Kind, scratch: Scratch | None = None, *, same_points: bool = False
+    network: MLP,
+    left: Profile,
+    right: Profile,
+    kind: Kind,
+    scratch: Scratch | None = None,
+    *,
+    right_ends_with_left: bool = False,
 ) -> Tensor:
     """One of the kernels at every pair. Shape (..., n, m), in scratch memory where there is some.
 
-    With ``same_points`` the diagonal comes from the profile.
+    Where the points on the right end with those on the left, each of them with itself has its value from the profile.
     """
     scratch = scratch or Scratch()
     dual, w2, b2 = dual_of(network), network.weight_std**2, network.bias_scale**2
     start_b2 = network.initial_bias_variance
-    angles = first_layer_angles(left.directions, right.directions, scratch)
-    if same_points:  # known already, and the one place where a series would need all its terms
-        angles.cosine.diagonal(dim1=-2, dim2=-1).fill_(0.0)
-        angles.sine.diagonal(dim1=-2, dim2=-1).fill_(1.0)
+    same = right.directions.shape[-2] - left.directions.shape[-2] if right_ends_with_left else None
+    angles = first_layer_angles(left.directions, right.directions, scratch, same=same)
     root, other_root = outer(left.layers[0].variance.sqrt(), right.layers[0].variance.sqrt())
     values = torch.mul(angles.cosine, root, out=scratch.take(root, angles.cosine.shape)).mul_(other_root)
     if b2 != start_b2:
@@ -136,6 +140,6 @@ def pairs(
         if moments.gap is not None:
             angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2, scratch)
             scratch.keep_only(values, angles.cosine, angles.sine)
-    if same_points:
-        values.diagonal(dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
+    if same is not None:
+        values.diagonal(same, dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
     return values

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor
+
+TILE_NUMBERS = 1 << 18
+"""Numbers in a buffer: those of a tile on a CPU. Smaller ones would have to be thrown away when a larger tile comes."""
 
 
 class Scratch:
@@ -34,7 +41,7 @@ class Scratch:
                 self._used.append(self._free.pop(i))
                 break
         else:
-            self._used.append(like.new_empty(size))
+            self._used.append(like.new_empty(max(size, TILE_NUMBERS)))
         return self._used[-1][:size].view(shape)
 
     def keep_only(self, *kept: Tensor) -> None:
@@ -46,3 +53,18 @@ class Scratch:
     def reset(self) -> None:
         """Let all memory be used again."""
         self.keep_only()
+
+
+_IDLE: deque[Scratch] = deque(maxlen=16)
+
+
+@contextmanager
+def borrowed_scratch() -> Iterator[Scratch]:
+    """Memory for one thread until it leaves the block; a few are kept for whoever asks next."""
+    try:
+        scratch = _IDLE.pop()
+    except IndexError:
+        scratch = Scratch()
+    yield scratch
+    scratch.reset()
+    _IDLE.append(scratch)

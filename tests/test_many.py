@@ -73,3 +73,12 @@ def test_singular_systems_are_counted():
     same = np.ones_like(X)
     with pytest.raises(SingularKernelError, match=r"12 of 12 kernel matrices are singular to float64 at regularization=0"):
         predict_interval_many(same, Y, X_NEW, network=MLP(), regularization=0.0, standardize=False, interval=CheapBootstrap(4))
+
+
+def test_no_regularization_at_all_is_like_one_data_set_at_a_time():
+    options = {"network": MLP(bias_scale=1.0), "regularization": 0.0, "interval": CheapBootstrap(3), "standardize": False}
+    mean, intervals = predict_interval_many(X, Y, X_NEW, random_state=[1, 2, 3], **options)
+    for i, seed in enumerate((1, 2, 3)):
+        alone, bounds = PNCRegressor(random_state=seed, **options).fit(X[i], Y[i]).predict_interval(X_NEW[i])
+        assert_allclose(mean[i], alone, rtol=1e-6)
+        assert_allclose(intervals[i], bounds, rtol=1e-6)

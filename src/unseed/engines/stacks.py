@@ -89,11 +89,14 @@ def _solve(matrices: Tensor, systems: StackedSystems, labels: Tensor, regulariza
     root = counts.sqrt()
     ridge = regularization * counts.sum(-1, keepdim=True)
     matrices = matrices.mul_(root[:, :, None]).mul_(root[:, None, :])
-    matrices.diagonal(dim1=1, dim2=2).add_(ridge)
+    diagonal = matrices.diagonal(dim1=1, dim2=2)
+    diagonal.add_(torch.where(counts > 0, ridge, diagonal.amax(1, keepdim=True)))  # dropped rows must not look singular
     factors, info = torch.linalg.cholesky_ex(matrices)
-    if bool((info != 0).any()):
+    pivots = factors.diagonal(dim1=1, dim2=2).square()
+    singular = (info != 0) | (pivots.amin(1) < pivots.shape[1] * torch.finfo(pivots.dtype).eps * pivots.amax(1))
+    if bool(singular.any()):
         raise SingularKernelError(
-            f"{int((info != 0).sum())} of {len(info)} kernel matrices are singular to float64 at "
+            f"{int(singular.sum())} of {len(info)} kernel matrices are singular to float64 at "
             f"regularization={regularization:g}; raise it (try 1e-6)"
         )
     own = labels[:, None, :].expand(-1, systems.rows.shape[1], -1).gather(-1, systems.rows).flatten(0, 1)

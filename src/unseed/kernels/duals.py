@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from unseed.kernels.geometry import Angles, arctangent, outer
+from unseed.kernels.geometry import Angles, angle_of, arctangent, outer
 from unseed.kernels.scratch import Scratch
 
 
@@ -81,10 +81,10 @@ class ReluDual:
         root, other_root = outer(left.variance.sqrt(), right.variance.sqrt())
         if is_last:
             mirrored = angles.cosine.neg_()
-            derivative = arctangent(angles.sine, mirrored, scratch).mul_(1 / math.pi)  # π − θ with all its digits
+            derivative = angle_of(angles, scratch).mul_(1 / math.pi)  # π − θ with all its digits
             value, gap = angles.sine.mul_(1 / math.pi).sub_(mirrored.mul_(derivative)), None
         else:
-            angle = arctangent(angles.sine, angles.cosine, scratch)
+            angle = angle_of(angles, scratch)
             derivative = torch.mul(angle, -1 / math.pi, out=scratch.take(angle, angle.shape)).add_(1.0)
             # π(1 − κ₁) = π(1 − cos θ) − (sin θ − θ cos θ), with 1 − cos θ = 2 sin²(θ/2)
             bend = angles.sine.sub_(angles.cosine.mul_(angle)).mul_(1 / math.pi)
@@ -93,6 +93,15 @@ class ReluDual:
         if bool((left.variance == 0).any()) or bool((right.variance == 0).any()):
             derivative = torch.where(root * other_root > 0, derivative, 0.0)  # σ'(0) = 0, as in torch
         return Moments(value.mul_(root).mul_(other_root), derivative, gap)
+
+    def shallow_tangent(self, left: Points, right: Points, angles: Angles, scratch: Scratch, w2: float) -> Tensor:
+        """w² times value plus derivative · √(qr) cos θ, the tangent kernel of one hidden layer, in half as many passes.
+
+        It is w² √(qr) (κ₁ + κ₀ cos θ) = w² √(qr) (sin θ + 2 (π − θ) cos θ)/π.
+        """
+        root, other_root = outer(left.variance.sqrt() * (w2 / math.pi), right.variance.sqrt())
+        mirrored = angles.cosine.neg_()
+        return angles.sine.addcmul_(angle_of(angles, scratch), mirrored, value=-2.0).mul_(root).mul_(other_root)
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,14 @@ _GATHER = 1 << 20  # numbers held at a time while close pairs are refined
 
 @dataclass(frozen=True)
 class Angles:
-    """Cosine and (non-negative) sine of the angle between the pre-activations of every pair. Shape (..., n, m) each."""
+    """Cosine and (non-negative) sine of the angle between the pre-activations of every pair. Shape (..., n, m) each.
+
+    ``are_wide`` says that no pair is nearly parallel or opposite: the cosine alone tells the angle, with all its digits.
+    """
 
     cosine: Tensor
     sine: Tensor
+    are_wide: bool = False
 
 
 def outer(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
@@ -46,10 +50,11 @@ def first_layer_angles(left: Tensor, right: Tensor, scratch: Scratch, *, same: i
         cosine.diagonal(same, dim1=-2, dim2=-1).fill_(0.0)
     sine = fused_sine(cosine)
     if sine is None:
-        sine = root_of(torch.mul(cosine, cosine, out=scratch.take(left, shape)).neg_().add_(1.0))
-    if sine.numel() and bool(sine.min() < _CLOSE_SINE):
+        sine = root_of(torch.addcmul(cosine.new_ones(()), cosine, cosine, value=-1.0, out=scratch.take(left, shape)))
+    are_wide = not sine.numel() or bool(sine.amin() >= _CLOSE_SINE)
+    if not are_wide:
         _refine_close_pairs(sine, cosine, left, right)
-    return Angles(cosine, sine)
+    return Angles(cosine, sine, are_wide)
 
 
 def root_of(square: Tensor) -> Tensor:
@@ -58,6 +63,15 @@ def root_of(square: Tensor) -> Tensor:
         np.sqrt(square.numpy(), out=square.numpy())
         return square
     return square.sqrt_()
+
+
+def angle_of(angles: Angles, scratch: Scratch) -> Tensor:
+    """The angle itself, with all its digits wherever both sine and cosine have theirs."""
+    if angles.are_wide and _NUMPY_IS_VECTORISED and angles.cosine.device.type == "cpu":
+        angle = scratch.take(angles.cosine, angles.cosine.shape)
+        np.arccos(angles.cosine.numpy(), out=angle.numpy())  # less than arctan2 takes, and as exact away from 0 and π
+        return angle
+    return arctangent(angles.sine, angles.cosine, scratch)
 
 
 def arctangent(sine: Tensor, cosine: Tensor, scratch: Scratch) -> Tensor:

@@ -19,7 +19,7 @@ from torch import Tensor
 from unseed.errors import InvalidInputError
 from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual, SinDual
 from unseed.kernels.fused import fused_tangent
-from unseed.kernels.geometry import first_layer_angles, next_layer_angles, outer
+from unseed.kernels.geometry import Angles, first_layer_angles, next_layer_angles, outer
 from unseed.kernels.hermite import HermiteDual
 from unseed.kernels.scratch import Scratch
 from unseed.networks import MLP, resolve_activation
@@ -81,8 +81,7 @@ def dual_of(network: MLP) -> Dual:
 
 def profile(network: MLP, X: Tensor) -> Profile:
     """Everything the recursion needs of each row of X alone."""
-    dual, w2, b2 = dual_of(network), network.weight_std**2, network.bias_scale**2
-    start_b2 = network.initial_bias_variance
+    dual, w2, b2, start_b2 = _constants(network)
     inputs = X * torch.tensor(network.first_layer_factors(X.shape[1]), dtype=X.dtype, device=X.device)
     if start_b2 > 0:
         inputs = torch.cat([inputs, inputs.new_full((len(X), 1), network.bias_scale)], dim=1)
@@ -115,10 +114,21 @@ def pairs(
     Where the points on the right end with those on the left, each of them with itself has its value from the profile.
     """
     scratch = scratch or Scratch()
-    dual, w2, b2 = dual_of(network), network.weight_std**2, network.bias_scale**2
-    start_b2 = network.initial_bias_variance
+    dual, w2, b2, start_b2 = _constants(network)
     same = right.directions.shape[-2] - left.directions.shape[-2] if right_ends_with_left else None
     angles = first_layer_angles(left.directions, right.directions, scratch, same=same)
+    is_shallow = kind == "ntk" and network.depth == 1 and b2 == start_b2
+    if is_shallow and isinstance(dual, ReluDual) and angles.cosine.device.type == "cpu":
+        values = dual.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
+    else:
+        values = _through_layers(network, left, right, kind, angles, scratch)
+    if same is not None:
+        values.diagonal(same, dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
+    return values
+
+
+def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, angles: Angles, scratch: Scratch) -> Tensor:
+    dual, w2, b2, start_b2 = _constants(network)
     root, other_root = outer(left.layers[0].variance.sqrt(), right.layers[0].variance.sqrt())
     values = torch.mul(angles.cosine, root, out=scratch.take(root, angles.cosine.shape)).mul_(other_root)
     if b2 != start_b2:
@@ -140,6 +150,9 @@ def pairs(
         if moments.gap is not None:
             angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2, scratch)
             scratch.keep_only(values, angles.cosine, angles.sine)
-    if same is not None:
-        values.diagonal(same, dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
     return values
+
+
+def _constants(network: MLP) -> tuple[Dual, float, float, float]:
+    """Dual, w², b² and what of b² is there at the start."""
+    return dual_of(network), network.weight_std**2, network.bias_scale**2, network.initial_bias_variance

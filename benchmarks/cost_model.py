@@ -9,18 +9,27 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import asdict
+import warnings
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from limits import NETWORK, data, machine
-from unseed import BlockwisePNCRegressor, PNCRegressor
-from unseed.costs import Job, Rates, forecast
+from limits import FEATURES, NETWORK, data, machine
+from unseed import SGD, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
+from unseed.costs import Job, NetworkRates, Rates, forecast
+from unseed.engines import Engine
 
-CPU_JOBS = [  # interval or "blocks", rows, points
+ENGINES: dict[str, Engine] = {
+    "kernel": KernelEngine(),
+    "linearized": LinearizedEngine(width=4096),
+    "descent": NetworkEngine(width=4096, trainer=GradientDescent(steps=80)),
+    "Gauss-Newton": NetworkEngine(width=4096),
+    "mini-batches": NetworkEngine(width=512, trainer=SGD(epochs=20)),
+}
+CPU_JOBS = [  # interval or "blocks", rows, points, and the engine where it is not the kernel engine
     ("cheap_bootstrap", 2048, 256),
     ("cheap_bootstrap", 4096, 256),
     ("cheap_bootstrap", 6144, 256),
@@ -36,6 +45,14 @@ CPU_JOBS = [  # interval or "blocks", rows, points
     ("blocks", 32_768, 1000),
     ("blocks", 131_072, 1000),
     ("blocks", 65_536, 20_000),
+    ("cheap_bootstrap", 512, 1000, "linearized"),
+    ("sectioning", 1024, 1000, "linearized"),
+    ("truth", 768, 1000, "linearized"),
+    ("cheap_bootstrap", 512, 1000, "descent"),
+    ("batching", 1024, 1000, "descent"),
+    ("cheap_bootstrap", 256, 1000, "Gauss-Newton"),
+    ("batching", 1024, 1000, "Gauss-Newton"),
+    ("batching", 4096, 1000, "mini-batches"),
 ]
 GPU_JOBS = [
     ("cheap_bootstrap", 16_384, 1000),
@@ -46,32 +63,47 @@ GPU_JOBS = [
     ("cheap_bootstrap", 8192, 1_000_000),
     ("blocks", 262_144, 1000),
     ("blocks", 1_048_576, 1000),
+    ("cheap_bootstrap", 4096, 1000, "linearized"),
+    ("truth", 4096, 1000, "linearized"),
+    ("cheap_bootstrap", 4096, 1000, "descent"),
+    ("batching", 2048, 1000, "Gauss-Newton"),
 ]
 
 
-def estimator(kind: str, device: str) -> Any:
+def estimator(kind: str, engine: str, device: str) -> Any:
     options = {"network": NETWORK, "regularization": 1e-3, "random_state": 0, "device": device}
-    return BlockwisePNCRegressor(**options) if kind == "blocks" else PNCRegressor(interval=kind, **options)
+    if kind == "blocks":
+        return BlockwisePNCRegressor(**options)
+    return PNCRegressor(interval=kind, engine=ENGINES[engine], **options)
 
 
-def seconds(kind: str, n_rows: int, n_points: int, device: str) -> float:
+def seconds(regressor: Any, n_rows: int, n_points: int) -> float:
     X, y, X_new = data(n_rows, n_points)
     start = time.perf_counter()
-    estimator(kind, device).fit(X, y).predict_interval(X_new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # twenty epochs are not enough, and that is not the point here
+        regressor.fit(X, y).predict_interval(X_new)
     return time.perf_counter() - start
 
 
 def compare(device: str) -> dict[str, Any]:
-    jobs = CPU_JOBS if device == "cpu" else GPU_JOBS
-    for kind in {kind for kind, *_ in jobs}:  # whatever is done once per process is done here
-        seconds(kind, 2000, 100, device)
-    rates = Rates.measure(16, torch.device(device), NETWORK)
+    jobs = [(*job, "kernel")[:4] for job in (CPU_JOBS if device == "cpu" else GPU_JOBS)]
+    for kind, _, _, engine in jobs:  # whatever is done once per process is done here
+        seconds(estimator(kind, engine, device), 200, 100)
+    rates = Rates.measure(FEATURES, torch.device(device), NETWORK)
     points = []
-    for kind, n_rows, n_points in jobs:
-        expected = forecast(Job.of(estimator(kind, device), n_rows, 16, n_points), rates).seconds
-        took = min(seconds(kind, n_rows, n_points, device) for _ in range(2))
-        points.append({"kind": kind, "rows": n_rows, "points": n_points, "forecast": expected, "measured": took})
-        print(f"{kind:24} {n_rows:>9,} {n_points:>9,} {expected:8.2f} {took:8.2f} {expected / took:6.2f}", flush=True)
+    for kind, n_rows, n_points, engine in jobs:
+        regressor = estimator(kind, engine, device)
+        job = Job.of(regressor, n_rows, FEATURES, n_points)
+        known = rates if job.is_infinite else replace(rates, network=NetworkRates.measure(job))
+        expected = forecast(job, known).seconds
+        took = min(seconds(regressor, n_rows, n_points) for _ in range(2))
+        points.append(
+            {"engine": engine, "kind": kind, "rows": n_rows, "points": n_points, "forecast": expected, "measured": took}
+        )
+        print(
+            f"{engine:13} {kind:24} {n_rows:>9,} {n_points:>9,} {expected:8.2f} {took:8.2f} {expected / took:6.2f}", flush=True
+        )
     ratios = np.array([point["forecast"] / point["measured"] for point in points])
     within = int(((ratios > 1 / 1.3) & (ratios < 1.3)).sum())
     print(f"{device}: {within} of {len(points)} within 30 %")

@@ -1,15 +1,28 @@
 """Forecasts: formulas by hand, and the command that prints one."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
-from unseed import MLP, BlockwisePNCRegressor, LinearizedEngine, PNCRegressor
+from unseed import (
+    MLP,
+    SGD,
+    Batching,
+    BlockwisePNCRegressor,
+    DeepEnsembleRegressor,
+    GaussNewton,
+    GradientDescent,
+    LinearizedEngine,
+    NetworkEngine,
+    PNCRegressor,
+)
 from unseed.cli import app
-from unseed.costs import Job, Rates, forecast
-from unseed.errors import NotAvailableError
+from unseed.costs import Job, NetworkRates, Rates, TangentRates, forecast
+from unseed.errors import InvalidInputError, NotAvailableError
 
 RATES = Rates(cubic=3e-9, quadratic=0.0, entry=1e-6, pair=1e-6, cut=0.0, multiplication=1e-9, evaluation=0.01, start=0.0)
 NETWORK = MLP(bias_scale=1.0)
@@ -60,9 +73,83 @@ def test_rates_are_positive_on_any_machine():
     assert rates.quadratic >= 0
 
 
-def test_other_engines_have_no_forecast():
-    with pytest.raises(NotAvailableError, match="a forecast is for the kernel engine"):
-        job(engine=LinearizedEngine())
+SPEED = NetworkRates(
+    forward=1e-5, step=1e-4, tangent=TangentRates(1e-4, 1e-7), training_tangent=TangentRates(1e-5, 1e-8), start=0.5, bytes=10**9
+)
+C = 1e-9  # of a factorisation, times n³
+
+
+def finite(engine, points=10, n=1000, **options):
+    return forecast(job(points, n, engine=engine, **options), replace(RATES, network=SPEED))
+
+
+def test_linearized_networks_by_hand():
+    found = finite(LinearizedEngine(width=64), interval=Batching(4))
+    assert found.fitting == pytest.approx(4 * (0.5 + 2e-4 * 250 + 1e-7 * 250**2 + C * 250**3))
+    assert found.predicting == pytest.approx(4 * (1e-4 * 260 + 1e-7 * 2500))
+    assert found.bytes == 10**9
+
+
+@pytest.mark.parametrize(
+    ("trainer", "of_a_network", "words"),
+    [
+        (GradientDescent(steps=9), 10 * 1e-4 * 1000, "about"),
+        (GradientDescent(steps=9, tolerance=0.1), 10 * 1e-4 * 1000, "at most about"),
+        (SGD(epochs=3), 3 * 4 / 3 * 1e-4 * 1000, "at most about"),
+        (GaussNewton(steps=5), 5 * (8 * 0.1 + 4 * (2e-5 * 250 + 1e-8 * 250**2 + 6 * C * 250**3)), "about"),
+    ],
+)
+def test_trained_networks_by_hand(trainer, of_a_network, words):
+    found = finite(NetworkEngine(width=64, trainer=trainer), interval=Batching(4))
+    assert found.fitting == pytest.approx(4 * 0.5 + 2 * of_a_network)
+    assert found.predicting == pytest.approx(2 * 4 * 1e-5 * 10)
+    assert str(found).startswith(words + " ")
+
+
+def test_posteriors_and_influences_of_finite_networks_are_counted():
+    linear = LinearizedEngine(width=64)
+    plain, jackknife = (finite(linear, interval=interval).predicting for interval in ("sectioning", "infinitesimal_jackknife"))
+    of_the_points = 1e-4 * 1000 + 1e-7 * 1000 * 10
+    once = 1e-4 * 1010 + 1e-7 * 1000 * 10
+    assert jackknife == pytest.approx(once + of_the_points + 1e-9 * 10 * 1000**2)
+    truth = finite(linear, interval="truth").predicting
+    assert truth == pytest.approx(plain + of_the_points + 1e-9 * (10 + 1000) * 1000**2 / 2)
+    trained = finite(NetworkEngine(width=64), interval="infinitesimal_jackknife").predicting
+    assert trained > jackknife  # and the tangent kernel itself
+
+
+def test_rates_of_a_network_are_positive_and_grow_with_it():
+    small, large = (
+        Rates.for_job(job(10, 200, engine=NetworkEngine(width=width), interval=Batching(4))).network for width in (64, 4096)
+    )
+    for rates in (small, large):
+        assert min(rates.forward, rates.step, rates.start, rates.bytes) > 0
+        assert rates.tangent(100, 100) > 0
+    assert large.bytes > 10 * small.bytes
+    assert large.step > small.step
+
+
+def test_modules_have_rates_too():
+    def make():
+        return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+
+    reg = PNCRegressor(network=make, engine=NetworkEngine(trainer=SGD(epochs=2)), interval=Batching(2), device="cpu")
+    found = Job.of(reg, 60, 4, 5)
+    assert not found.chooses
+    assert forecast(found, Rates.for_job(found)).seconds > 0
+
+
+def test_networks_that_are_not_trained_to_the_end_are_not_chosen():
+    reg = PNCRegressor(engine=NetworkEngine(trainer=GradientDescent(steps=3)), interval=Batching(2), device="cpu")
+    assert not Job.of(reg, 60, 4).chooses
+    assert Job.of(PNCRegressor(engine="linearized", device="cpu"), 60, 4).chooses
+
+
+def test_what_has_no_forecast_is_said():
+    with pytest.raises(NotAvailableError, match="a forecast is for PNCRegressor and BlockwisePNCRegressor, not for"):
+        Job.of(DeepEnsembleRegressor(), 60, 4)
+    with pytest.raises(InvalidInputError, match=r"know nothing of engine=LinearizedEngine.*take Rates.for_job"):
+        forecast(job(engine=LinearizedEngine()), RATES)
 
 
 def test_dry_run_prints_a_forecast_and_writes_nothing(tmp_path):

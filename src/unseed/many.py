@@ -86,12 +86,11 @@ def predict_interval_many(
     seeds = _seeds(random_state, len(sets.X))
     units = _Units.of(sets, active=standardize)
     inputs, labels, points = units.inputs(sets.X), units.labels(sets.y), units.inputs(sets.X_new)
-    counts = _counts(method, sets.X.shape[1], seeds).to(inputs)
-    parts = [
-        cross_stacked(network, points[some], inputs[some])
-        @ solve_stacked(network, inputs[some], labels[some], counts[some], regularization).mT
-        for some in _groups(sets, where)
-    ]
+    parts = []
+    for some in _groups(sets, where):
+        cross = cross_stacked(network, points[some], inputs[some])  # a GPU is busy with it while resamples are drawn here
+        counts = _counts(method, sets.X.shape[1], seeds[some]).to(inputs)
+        parts.append(cross @ solve_stacked(network, inputs[some], labels[some], counts, regularization).mT)
     predictions = (
         units.in_units(torch.cat(parts)).permute(2, 1, 0).contiguous().cpu().numpy()
     )  # (n_replicates, n_points, n_sets)

@@ -102,7 +102,7 @@ def _estimator(n_rows: int, options: FitOptions, voice: Voice) -> Regressor:
 def _forecast(estimator: Regressor, shape: tuple[int, int], y: FloatArray, voice: Voice) -> None:
     """Time and memory from rates of this machine, which take a second to measure."""
     job = Job.of(estimator, shape[0], shape[1], points=_FORECAST_POINTS, outputs=y.shape[1] if y.ndim > 1 else 1)
-    expected = forecast(job, Rates.measure(shape[1], job.device))
+    expected = forecast(job, Rates.for_job(job))
     voice.say(f"Fitting, and intervals at {_FORECAST_POINTS:,} rows, would take {expected}. Nothing was written.")
     voice.finish({"estimator": type(estimator).__name__, "rows": shape[0], "features": shape[1], **asdict(expected)})
 

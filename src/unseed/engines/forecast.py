@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 from joblib import effective_n_jobs
 
@@ -71,18 +72,29 @@ def check_memory(plan: Plan, device: torch.device, n_jobs: int | None = None, co
     )
 
 
+def network_bytes(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_number: int) -> int:
+    """Parameters of all networks, what training one replicate's networks holds, and their tangent kernel.
+
+    Of a torch module the activations are not known, and not counted.
+    """
+    rows = max(_distinct_rows(plan))
+    if isinstance(batch, MLPBatch):
+        n_parameters, activations = batch.n_parameters, 6 * n_groups * rows * batch.width * batch.network.depth
+    else:
+        n_parameters, activations = len(batch.draw(np.random.default_rng(0))), 0
+    # starts and trained parameters, and a few copies while a replicate's networks train
+    parameters = n_parameters * ((1 + n_groups) * len(plan.counts) + 4 * n_groups)
+    return bytes_per_number * (parameters + activations) + 3 * _BYTES * (rows * batch.n_outputs) ** 2
+
+
 def check_network_memory(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_number: int, device: torch.device) -> None:
     """Refuse networks so wide that their parameters and one replicate's activations cannot fit, and name a width that can."""
     if not isinstance(batch, MLPBatch):
         return
-    available, rows = available_bytes(device), max(_distinct_rows(plan))
+    available = available_bytes(device)
 
     def needed(width: int) -> int:
-        sized = replace(batch, width=width)
-        # starts and trained parameters, a few copies while a replicate's networks train, and their activations
-        parameters = sized.n_parameters * ((1 + n_groups) * len(plan.counts) + 4 * n_groups)
-        activations = 6 * n_groups * rows * width * batch.network.depth
-        return bytes_per_number * (parameters + activations) + 3 * _BYTES * (rows * batch.n_outputs) ** 2
+        return network_bytes(replace(batch, width=width), plan, n_groups, bytes_per_number)
 
     if needed(batch.width) <= available:
         return
@@ -90,6 +102,7 @@ def check_network_memory(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_p
     while width > 1 and needed(width) > available / 2:
         width //= 2
     raise NotEnoughMemoryError(
-        f"{len(plan.counts)} networks of width {batch.width:,} on {rows:,} rows need {gigabytes(needed(batch.width))} and "
-        f"{gigabytes(available)} are available; a width of {width:,} needs {gigabytes(needed(width))}"
+        f"{len(plan.counts)} networks of width {batch.width:,} on {max(_distinct_rows(plan)):,} rows need "
+        f"{gigabytes(needed(batch.width))} and {gigabytes(available)} are available; a width of {width:,} needs "
+        f"{gigabytes(needed(width))}"
     )

@@ -24,7 +24,9 @@ from unseed.resampling import Plan
 from unseed.solvers import SGD, Fit, GaussNewton, GradientDescent
 
 _NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
-_GAUSS_NEWTON_ROWS = 4096  # above, one tangent kernel per network is too dear and mini-batches take over
+
+GAUSS_NEWTON_ROWS = 4096
+"""Labels up to which ``"auto"`` is Gauss-Newton; above, one tangent kernel per network is too dear."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ allow_tf32=False)
         batch = make_batch(task, self.width, dtype)
         check_network_memory(batch, plan, task.labels.shape[1], dtype.itemsize, task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, dtype)
-        trainer = self._trainer(task, batch)
+        trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=isinstance(batch, MLPBatch))
         fits: dict[int, Fit] = {}
         with MatrixPrecision(self.allow_tf32):
             for group in groups_of_similar_size(plan, trainer):
@@ -88,11 +90,11 @@ allow_tf32=False)
         _warn_if_not_converged(trained.convergence)
         return trained
 
-    def _trainer(self, task: Task, batch: NetworkBatch) -> Trainer:
+    def resolve_trainer(self, n_labels: int, *, is_mlp: bool) -> Trainer:
+        """What ``"auto"`` comes to."""
         if not isinstance(self.trainer, str):
             return self.trainer
-        small = len(task.X) * batch.n_outputs <= _GAUSS_NEWTON_ROWS
-        return GaussNewton() if isinstance(batch, MLPBatch) and small else SGD()
+        return GaussNewton() if is_mlp and n_labels <= GAUSS_NEWTON_ROWS else SGD()
 
     def _at_once(self, group: list[int], task: Task, plan: Plan, batch: NetworkBatch) -> int:
         """Replicates trained together so that the activations of an MLP fill at most half of the memory left."""

@@ -1,0 +1,115 @@
+"""How fast finite networks of one architecture are: every operation tried on a few rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from unseed.costs.job import Job
+from unseed.costs.timing import best_seconds
+from unseed.engines import NetworkEngine, Task, make_batch
+from unseed.engines.forecast import network_bytes
+from unseed.networks import MLPBatch, ModuleBatch, NetworkBatch
+from unseed.random import Streams
+from unseed.solvers import SGD
+
+GROUPS = 2  # base and auxiliary network of every replicate
+_ROWS_OF_MLP, _ROWS_OF_MODULE = 64, 8  # of the smaller of two tangent kernels; the other has four times as many
+_TRAINED_NUMBERS = 1 << 24  # activations of a trial of training, at most
+
+
+@dataclass(frozen=True)
+class TangentRates:
+    """A tangent kernel between n and m rows takes row · (n + m) + pair · n m seconds, the factor of each left out."""
+
+    row: float
+    pair: float
+
+    @classmethod
+    def measure(cls, batch: NetworkBatch, parameters: Tensor, X: Tensor) -> TangentRates:
+        """From a quarter of the rows, and from all."""
+        few, many = len(X) // 4, len(X)
+        small, large = (
+            best_seconds(partial(batch.cross_kernel, parameters, X[None, :n], X[None, :n]), X.device, 3) for n in (few, many)
+        )
+        pair = max(0.0, large - 4 * small) / (12 * few**2)
+        return cls(max(0.0, large - pair * many**2) / (2 * many), pair)
+
+    def __call__(self, n: float, m: float) -> float:
+        """Seconds."""
+        return self.row * (n + m) + self.pair * n * m
+
+
+@dataclass(frozen=True)
+class NetworkRates:
+    """Seconds of one network.
+
+    Attributes
+    ----------
+    forward : float
+        Of a row's output, in float64.
+    step : float
+        Of a row's output and its share of a gradient, in the precision of training.
+    tangent, training_tangent : TangentRates
+        In float64, and in the precision of training.
+    start : float
+        Of a random start.
+    bytes : int
+        Memory of the job.
+    """
+
+    forward: float
+    step: float
+    tangent: TangentRates
+    training_tangent: TangentRates
+    start: float
+    bytes: int
+
+    @classmethod
+    def measure(cls, job: Job) -> NetworkRates:
+        """Trials on a few rows; those of training on as many networks at once as are trained together."""
+        dtype = getattr(torch, job.engine.dtype) if isinstance(job.engine, NetworkEngine) else torch.float64
+        batch = _batch(job, dtype)
+        exact = batch.in_double() if isinstance(batch, ModuleBatch) else batch
+        generator = Streams(0).generator("start")
+        start = best_seconds(lambda: batch.draw(generator), torch.device("cpu"), 2)
+        parameters = batch.draw(generator).to(job.device)[None]
+        rows = 4 * (_ROWS_OF_MLP if isinstance(batch, MLPBatch) else _ROWS_OF_MODULE)
+        X = _rows(job, rows)
+        tangent = TangentRates.measure(exact, parameters, X)
+        training = TangentRates.measure(batch, parameters.to(dtype), X.to(dtype)) if dtype != torch.float64 else tangent
+        return cls(
+            forward=best_seconds(lambda: exact.outputs(parameters, X[None]), job.device) / rows,
+            step=_step(batch, parameters.to(dtype), job) if job.trainer is not None else 0.0,
+            tangent=tangent,
+            training_tangent=training,
+            start=start,
+            bytes=network_bytes(batch, job.plan, GROUPS, dtype.itemsize),
+        )
+
+
+def _step(batch: NetworkBatch, parameters: Tensor, job: Job) -> float:
+    """Seconds of a row of one network in a step that trains several."""
+    n_networks = GROUPS * len(job.plan.counts)
+    width = batch.width * batch.network.depth if isinstance(batch, MLPBatch) else parameters.shape[1]
+    trainer = job.trainer
+    rows = min(max(job.replicate_rows), trainer.batch_size if isinstance(trainer, SGD) else job.rows)
+    rows = max(1, min(rows, _TRAINED_NUMBERS // (n_networks * width)))
+    networks = parameters.expand(n_networks, -1).contiguous()
+    X = _rows(job, rows).to(parameters.dtype).expand(n_networks, -1, -1).contiguous()
+    weights = torch.ones(n_networks, rows, job.outputs, dtype=X.dtype, device=X.device)
+    return best_seconds(lambda: batch.evaluate(networks, X).pull(weights), X.device) / (n_networks * rows)
+
+
+def _batch(job: Job, dtype: torch.dtype) -> NetworkBatch:
+    X = _rows(job, 1).expand(job.rows, -1)  # one row in memory; a width may depend on how many there are
+    labels = X.new_zeros(1, GROUPS, job.outputs).expand(job.rows, -1, -1)
+    return make_batch(Task(X, labels, job.network, 0.0), getattr(job.engine, "width", None), dtype)
+
+
+def _rows(job: Job, n_rows: int) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n_rows, job.features, generator=generator, dtype=torch.float64).to(job.device)

@@ -1,0 +1,116 @@
+"""How fast a machine is: a few rates, measured in a second or two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+
+from unseed.costs.finite import NetworkRates
+from unseed.costs.job import TYPICAL_NETWORK, Job
+from unseed.costs.timing import best_seconds, seconds_of
+from unseed.kernels import PopulationKernel
+from unseed.machine import one_thread
+from unseed.networks import MLP
+from unseed.selection.criteria import evidence
+from unseed.selection.landscape import Architecture, Landscape
+from unseed.solvers import WeightedRidge
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How fast a machine is.
+
+    Attributes
+    ----------
+    cubic, quadratic : float
+        C(n) = cubic · n³/3 + quadratic · n² seconds.
+    entry : float
+        Seconds of a kernel entry in a product.
+    pair : float
+        Seconds of a pair of points in a symmetric matrix, writing it twice included.
+    cut : float
+        Seconds of an entry of a matrix that is cut out of another.
+    multiplication : float
+        Seconds of a multiplication in a triangular solve.
+    evaluation : float
+        Seconds of one evaluation of the evidence, gradient included, at 256 rows, on one thread.
+    start : float
+        Seconds that any fit takes.
+    network : NetworkRates or None
+        Those of finite networks, for the engines that have them.
+    """
+
+    cubic: float
+    quadratic: float
+    entry: float
+    pair: float
+    cut: float
+    multiplication: float
+    evaluation: float
+    start: float = 0.02
+    network: NetworkRates | None = None
+
+    @classmethod
+    def for_job(cls, job: Job) -> Rates:
+        """All that a job's forecast needs, on this machine, as busy as it is now."""
+        network = job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
+        rates = cls.measure(job.features, job.device, network)
+        return rates if job.is_infinite else replace(rates, network=NetworkRates.measure(job))
+
+    @classmethod
+    def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
+        """Those of the kernel engine and of blocks, on this machine, as busy as it is now."""
+        where = device or torch.device("cpu")
+        sizes = (4096, 12288) if where.type == "cuda" else (768, 2304)
+        rng = np.random.default_rng(0)
+        X = torch.tensor(rng.normal(size=(max(sizes), n_features)), device=where)
+        kernel = PopulationKernel(network)
+        points = kernel.profile(X)
+        some, few = points[slice(0, sizes[1])], points[slice(0, 512)]
+        entry = best_seconds(lambda: kernel.ntk_product(some, few, X[:512, :1]), where) / (sizes[1] * 512)
+        seconds = {}
+        for n in sizes:
+            part = points[slice(0, n)]
+            gram = kernel.ntk_gram(part)
+            pair = best_seconds(partial(kernel.ntk_gram, part), where, 2) / (n * (n + 1) / 2)
+            cut = 3 * best_seconds(gram.clone, where, 2) / n**2  # gathered, mirrored, touched for the first time
+            gram.diagonal().add_(gram.diagonal().mean())
+            seconds[n], factor = _best_factorisation(gram, where)
+        small, large = sizes
+        whole = 3 * seconds[large] / large**3  # if nothing of it were quadratic
+        cubic = 3 * (seconds[large] / large**2 - seconds[small] / small**2) / (large - small)
+        cubic = min(max(cubic, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
+        quadratic = seconds[large] / large**2 - cubic * large / 3
+        columns = torch.ones(large, 512, dtype=X.dtype, device=where)
+        multiplication = best_seconds(lambda: factor.whiten(columns), where) / (large**2 / 2 * 512)
+        return cls(cubic, quadratic, entry, pair, cut, multiplication, _evaluation(X[:256]))
+
+    def factorisation(self, n: float) -> float:
+        """C(n)."""
+        return self.cubic * n**3 / 3 + self.quadratic * n**2
+
+    def gram(self, n: float) -> float:
+        """A symmetric matrix of the kernel."""
+        return self.pair * n**2 / 2
+
+
+def _evaluation(X: torch.Tensor) -> float:
+    labels = torch.sin(X[:, :1])
+    landscape = Landscape(X, labels, Architecture("erf", 1), evidence)
+    point = np.array([-1.0, 0.0, 0.0, -3.0])
+    with one_thread():
+        return best_seconds(lambda: landscape.score_and_slope(point), X.device)
+
+
+def _best_factorisation(gram: torch.Tensor, device: torch.device) -> tuple[float, WeightedRidge]:
+    counts = torch.ones(len(gram), dtype=gram.dtype, device=device)
+    matrices = [gram.clone() for _ in range(3)]
+    factors: list[WeightedRidge] = []
+    times = [
+        seconds_of(lambda matrix=matrix: factors.append(WeightedRidge.factorise(matrix, counts, 0.0)), device)  # type: ignore[misc]
+        for matrix in matrices
+    ]
+    return min(times), factors[-1]

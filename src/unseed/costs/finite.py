@@ -17,8 +17,8 @@ from unseed.random import Streams
 from unseed.solvers import SGD
 
 GROUPS = 2  # base and auxiliary network of every replicate
-_ROWS_OF_MLP, _ROWS_OF_MODULE = 64, 8  # of the smaller of two tangent kernels; the other has four times as many
-_TRAINED_NUMBERS = 1 << 24  # activations of a trial of training, at most
+_TRIED_ROWS = {"cpu": 256, "cuda": 2048}  # what keeps the device busy
+_TRIED_NUMBERS = {"cpu": 1 << 24, "cuda": 1 << 27}  # activations of a trial of training, at most
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class NetworkRates:
         generator = Streams(0).generator("start")
         start = best_seconds(lambda: batch.draw(generator), torch.device("cpu"), 2)
         parameters = batch.draw(generator).to(job.device)[None]
-        rows = 4 * (_ROWS_OF_MLP if isinstance(batch, MLPBatch) else _ROWS_OF_MODULE)
+        rows = _TRIED_ROWS[job.device.type] // (1 if isinstance(batch, MLPBatch) else 8)  # a module's Jacobian is slow
         X = _rows(job, rows)
         tangent = TangentRates.measure(exact, parameters, X)
         training = TangentRates.measure(batch, parameters.to(dtype), X.to(dtype)) if dtype != torch.float64 else tangent
@@ -97,7 +97,7 @@ def _step(batch: NetworkBatch, parameters: Tensor, job: Job) -> float:
     width = batch.width * batch.network.depth if isinstance(batch, MLPBatch) else parameters.shape[1]
     trainer = job.trainer
     rows = min(max(job.replicate_rows), trainer.batch_size if isinstance(trainer, SGD) else job.rows)
-    rows = max(1, min(rows, _TRAINED_NUMBERS // (n_networks * width)))
+    rows = max(1, min(rows, _TRIED_NUMBERS[job.device.type] // (n_networks * width)))
     networks = parameters.expand(n_networks, -1).contiguous()
     X = _rows(job, rows).to(parameters.dtype).expand(n_networks, -1, -1).contiguous()
     weights = torch.ones(n_networks, rows, job.outputs, dtype=X.dtype, device=X.device)

@@ -6,7 +6,7 @@ written) and p new points; matrices that are cut out of another cost a little to
     cheap bootstrap    n²/2 · e + C(n) + R · C(0.632 n)        points   n p · e
     half sampling      n²/2 · e + C(n) + R · C(n/2)            points   n p · e
     sectioning         n²/2 · e + C(n) + m' · C(n/m')          points   n p · e
-    truth              sectioning, and its rival's n²/2 · e + C(n); points   n p · e and n² p multiplications
+    truth              sectioning, and its rival's n²/2 · e + C(n); points   2 n p · e and n² p multiplications
     batching           n²/2m' · e + m' · C(n/m')               points   n p · e
     jackknife          n²/2 · e + C(n)                         points   n p · e and 2 n² p multiplications
     blocks of b rows   n b/2 · e + n/b · C(b)                  points   n p · e
@@ -41,6 +41,7 @@ from unseed.solvers import SGD, GaussNewton, GradientDescent
 
 _EVALUATIONS = (520, 48, 42)  # of the three stages of a choice: counted on four data sets, 430 to 640, 48 to 49, 42
 _CHECKED_ROWS = 1500  # of which posterior variances are looked at once, of errors and of the amplitude
+_MISFIT = 0.04  # seconds until curves are laid through their errors
 _TRIED_DAMPINGS, _GRADIENTS_OF_A_STEP = 6, 8
 _GAUSS_NEWTON_STEPS = 20  # of the 30 it may take at most; 16 to 30 were counted
 _POINTS_OF_A_POSTERIOR = 32  # at a time, each time with the signals of all rows
@@ -95,7 +96,7 @@ def forecast(job: Job, rates: Rates) -> Forecast:
 
 
 def _blocks(job: Job, rates: Rates, block: int) -> Forecast:
-    fitting = job.rows / block * (rates.gram(block) + rates.factorisation(block)) / job.machines
+    fitting = job.rows * (rates.row + (rates.gram(block) + rates.factorisation(block)) / block) / job.machines
     predicting = rates.entry * job.rows * job.points / job.machines
     held = 8 * job.rows * (job.features + 2 * job.outputs) // job.machines
     return Forecast(_choosing(job, rates), rates.start + fitting, predicting, 8 * job.workers * block**2 + 2 * held)
@@ -109,7 +110,7 @@ def _infinite(job: Job, rates: Rates) -> Forecast:
         fitting += rates.cut * sum(n**2 for n in distinct if n < job.rows)
     if job.interval.uses_posterior and job.chooses and job.rows <= RIVAL_ROWS:
         fitting += rates.gram(job.rows) + rates.factorisation(job.rows)
-    predicting = rates.entry * job.rows * job.points + _solves(job, rates, job.rows)
+    predicting = (1 + job.interval.uses_posterior) * rates.entry * job.rows * job.points + _solves(job, rates, job.rows)
     copies = 1 if job.device.type == "cuda" else 0
     return Forecast(_choosing(job, rates), rates.start + fitting, predicting, bytes_needed(job.plan, copies=copies))
 
@@ -162,7 +163,7 @@ def _may_end_early(trainer: GaussNewton | GradientDescent | SGD | None) -> bool:
 def _solves(job: Job, rates: Rates, size: int) -> float:
     """Triangular solves at the points, beyond the predictions themselves."""
     if job.interval.uses_posterior:  # posterior variances of the points, and of the training rows that were checked
-        return rates.multiplication * (job.points + min(_CHECKED_ROWS, job.rows)) * size**2 / 2
+        return _MISFIT + rates.multiplication * (job.points + min(_CHECKED_ROWS, job.rows)) * size**2 / 2
     return rates.multiplication * job.points * size**2 if job.interval.uses_influence else 0.0
 
 

@@ -37,6 +37,8 @@ class Rates:
         Seconds of a multiplication in a triangular solve.
     evaluation : float
         Seconds of one evaluation of the evidence, gradient included, at 256 rows, on one thread.
+    row : float
+        Seconds of a row that is read in random order, put into units and sent to the device.
     start : float
         Seconds that any fit takes.
     network : NetworkRates or None
@@ -50,6 +52,7 @@ class Rates:
     cut: float
     multiplication: float
     evaluation: float
+    row: float = 0.0
     start: float = 0.02
     network: NetworkRates | None = None
 
@@ -69,8 +72,9 @@ class Rates:
         X = torch.tensor(rng.normal(size=(max(sizes), n_features)), device=where)
         kernel = PopulationKernel(network)
         points = kernel.profile(X)
-        some, few = points[slice(0, sizes[1])], points[slice(0, 512)]
-        entry = best_seconds(lambda: kernel.ntk_product(some, few, X[:512, :1]), where) / (sizes[1] * 512)
+        few = 4096 if where.type == "cuda" else 512
+        some, ones = points[slice(0, few)], X.new_ones(few, 1)
+        entry = best_seconds(lambda: kernel.ntk_product(points, some, ones), where) / (len(X) * few)
         seconds = {}
         for n in sizes:
             part = points[slice(0, n)]
@@ -86,7 +90,7 @@ class Rates:
         quadratic = seconds[large] / large**2 - cubic * large / 3
         columns = torch.ones(large, 512, dtype=X.dtype, device=where)
         multiplication = best_seconds(lambda: factor.whiten(columns), where) / (large**2 / 2 * 512)
-        return cls(cubic, quadratic, entry, pair, cut, multiplication, _evaluation(X[:256]))
+        return cls(cubic, quadratic, entry, pair, cut, multiplication, _evaluation(X[:256]), _handling(n_features, where))
 
     def factorisation(self, n: float) -> float:
         """C(n)."""
@@ -103,6 +107,13 @@ def _evaluation(X: torch.Tensor) -> float:
     point = np.array([-1.0, 0.0, 0.0, -3.0])
     with one_thread():
         return best_seconds(lambda: landscape.score_and_slope(point), X.device)
+
+
+def _handling(n_features: int, device: torch.device) -> float:
+    n_rows = 1 << 16
+    rng = np.random.default_rng(0)
+    X, order = rng.normal(size=(n_rows, n_features)), rng.permutation(n_rows)
+    return best_seconds(lambda: ((torch.from_numpy(X[order]) - 1.0) / 2.0).to(device), device) / n_rows
 
 
 def _best_factorisation(gram: torch.Tensor, device: torch.device) -> tuple[float, WeightedRidge]:

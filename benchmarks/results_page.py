@@ -9,15 +9,13 @@ Summaries come from records: `unseed reproduce … --out FOLDER` writes them, an
 from __future__ import annotations
 
 import json
-import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from marked import Blocks, markdown_table, write
+
 ROOT = Path(__file__).parent.parent
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
-Lines = list[list[str]]
 PROTOCOLS = ("paper", "authors-code", "default")
 
 
@@ -42,7 +40,7 @@ def coverage(ours: dict[str, Any]) -> str:
     return f"{ours['cr95']:.3f} ({ours['cr95_low']:.3f}–{ours['cr95_high']:.3f})"
 
 
-def widths_of_the_authors(table: str) -> tuple[list[str], Lines]:
+def widths_of_the_authors(table: str) -> str:
     """Closed form and trained networks against the printed widths."""
     head = ["d", "n", "method", "printed width", "closed form / printed", "networks / printed", "networks / closed form"]
     head += ["CR printed", "CR closed form", "over the domain", "CR of h*", "J", "J networks"]
@@ -59,10 +57,10 @@ def widths_of_the_authors(table: str) -> tuple[list[str], Lines]:
             line += [number(theirs["cr95"]), coverage(ours), number(ours["domain_cr95"])]
             line += [f"{ours['cr95_target']:.3f}", str(row["repetitions"])]
             lines.append([*line, str(trained["repetitions"]) if trained else ""])
-    return head, lines
+    return markdown_table(head, lines)
 
 
-def algorithm_3(table: str) -> tuple[list[str], Lines]:
+def algorithm_3(table: str) -> str:
     """One resample for base and auxiliary network, under the authors' budget."""
     head = ["d", "n", "J", "width", "over the printed one", "CR of f(x0)", "CR over the domain", "CR of h*"]
     printed = rows_of(f"{table}.authors-code.kernel", "pnc_cheap_bootstrap")
@@ -72,10 +70,10 @@ def algorithm_3(table: str) -> tuple[list[str], Lines]:
         ratio = f"{ours['iw95'] / printed[key]['theirs']['iw95']:.2f}"
         line = [*map(str, key), str(row["repetitions"]), number(ours["iw95"]), ratio, coverage(ours)]
         lines.append([*line, number(ours["domain_cr95"]), f"{ours['cr95_target']:.3f}"])
-    return head, lines
+    return markdown_table(head, lines)
 
 
-def default_intervals(table: str) -> tuple[list[str], Lines]:
+def default_intervals(table: str) -> str:
     """What a user gets, and the narrowest printed width beside it."""
     head = ["d", "n", "J", "CR 95 %", "CR 90 %", "width", "narrowest printed", "CR over the domain", "worst 5 % of points"]
     batching = rows_of(f"{table}.default.kernel", "pnc_batching")
@@ -84,10 +82,10 @@ def default_intervals(table: str) -> tuple[list[str], Lines]:
         ours, theirs = row["ours"], batching[key]["theirs"]
         line = [*map(str, key), str(row["repetitions"]), coverage(ours), f"{ours['cr90']:.3f}", number(ours["iw95"])]
         lines.append([*line, number(theirs["iw95"]), f"{ours['domain_cr95']:.3f}", f"{ours['domain_worst95']:.3f}"])
-    return head, lines
+    return markdown_table(head, lines)
 
 
-def coverage_of_both_targets(table: str) -> tuple[list[str], Lines]:
+def coverage_of_both_targets(table: str) -> str:
     """Protocol of the text: the theorems' target is covered, the truth is not."""
     head = ["d", "n", "method", "J", "width", "printed", "CR of f(x0)", "CR of h*(x0)", "CR of f, domain", "CR of h*, domain"]
     lines = []
@@ -99,10 +97,10 @@ def coverage_of_both_targets(table: str) -> tuple[list[str], Lines]:
                 [*map(str, key), method, str(row["repetitions"]), number(ours["iw95"]), number(theirs.get("iw95"))]
                 + [f"{ours[name]:.3f}" for name in figures]
             )
-    return head, lines
+    return markdown_table(head, lines)
 
 
-def errors(table: str) -> tuple[list[str], Lines]:
+def errors(table: str) -> str:
     """Mean square error of PNC and of the best ensemble, in every protocol, beside the printed ones."""
     runs = [(protocol, "kernel") for protocol in PROTOCOLS] + [("authors-code", "network")]
     methods = ("base_network", "deep_ensemble_5", "pnc")
@@ -118,10 +116,10 @@ def errors(table: str) -> tuple[list[str], Lines]:
             cells = [found[run, method].get(key) for method in methods]
             line.append(" / ".join(number(cell["ours"]["mean"]) for cell in cells) if all(cells) else "")
         lines.append(line)
-    return head, lines
+    return markdown_table(head, lines)
 
 
-def real_intervals() -> tuple[list[str], Lines]:
+def real_intervals() -> str:
     """Table 5: every protocol beside the print."""
     runs = [("authors-code", "network"), ("authors-code", "kernel"), ("paper", "kernel"), ("default", "kernel")]
     head = ["data", "test", "method", "printed CR / width"]
@@ -141,10 +139,10 @@ def real_intervals() -> tuple[list[str], Lines]:
         lines.append(
             [*map(str, key), "auto", "", "", "", "", f"{ours['cr95']:.2f} / {ours['iw95']:.3g} / {ours['domain_cr95']:.2f}"]
         )
-    return head, lines
+    return markdown_table(head, lines)
 
 
-def searched_intervals() -> tuple[list[str], Lines]:
+def searched_intervals() -> str:
     """Table 3: the authors' time, and the time at which the centre is the printed midpoint."""
     head = ["d", "n", "method", "printed CR / width / MP", "time 0.8 (authors): CR / width / MP", "matching time"]
     head += ["there: CR / width / MP", "best CR later than 1"]
@@ -157,10 +155,10 @@ def searched_intervals() -> tuple[list[str], Lines]:
         time = number(row["matching"]["time"]) if row["matching"] else ""
         later = f"{row['best_coverage_after_1']:.2f}"
         lines.append([str(row["d"]), str(row["n"]), row["method"], printed, authors, time, matching, later])
-    return head, lines
+    return markdown_table(head, lines)
 
 
-def searched_errors() -> tuple[list[str], Lines]:
+def searched_errors() -> str:
     """Tables 2 and 4: training time at which PNC's error falls to the printed one."""
     found = {(row["table"], row["d"], row["n"]): row for row in _search()["errors"]}
     sizes = sorted({n for _, _, n in found})
@@ -169,14 +167,14 @@ def searched_errors() -> tuple[list[str], Lines]:
     for table, d in dict.fromkeys((table, d) for table, d, _ in found):
         times = [found[table, d, n]["time"] for n in sizes]
         lines.append([table, str(d), *("never" if time is None else number(time) for time in times)])
-    return head, lines
+    return markdown_table(head, lines)
 
 
 def _search() -> dict[str, Any]:
     return json.loads((RESULTS / "budget-search.json").read_text())
 
 
-BLOCKS: dict[str, Callable[[], tuple[list[str], Lines]]] = {
+BLOCKS: Blocks = {
     "authors table-1": lambda: widths_of_the_authors("table-1"),
     "authors table-3": lambda: widths_of_the_authors("table-3"),
     "algorithm-3 table-1": lambda: algorithm_3("table-1"),
@@ -193,25 +191,5 @@ BLOCKS: dict[str, Callable[[], tuple[list[str], Lines]]] = {
 }
 
 
-def refreshed(text: str) -> str:
-    """The page with every block made anew."""
-
-    def block(match: re.Match[str]) -> str:
-        head, lines = BLOCKS[match["name"]]()
-        table = [head, ["---:"] * len(head), *lines]
-        body = "\n".join(f"| {' | '.join(line)} |" for line in table)
-        return f"<!-- begin {match['name']} -->\n\n{body}\n\n<!-- end -->"
-
-    return re.sub(r"<!-- begin (?P<name>[^>]+) -->.*?<!-- end -->", block, text, flags=re.DOTALL)
-
-
-def main() -> None:
-    text = PAGE.read_text()
-    new = refreshed(text)
-    if "--check" in sys.argv:
-        sys.exit(0 if new == text else "docs/results.md is not what results/ says; run python benchmarks/results_page.py")
-    PAGE.write_text(new)
-
-
 if __name__ == "__main__":
-    main()
+    write(PAGE, BLOCKS)

@@ -31,6 +31,16 @@ def test_command_prints_and_writes_ratios(tmp_path, monkeypatch):
     assert "n = 40, d = 16, 256 new points" in result.output
 
 
+def test_results_come_in_the_order_of_the_jobs(monkeypatch):
+    """Also where a job takes so long that its first timing counts, and is the only one."""
+    clock = {"quick": [9.0, 0.1, 0.3, 0.2], "endless": [30.0]}
+    monkeypatch.setattr(benchmark, "jobs", lambda problem: {benchmark.OURS: "quick", "peer": "endless"})
+    monkeypatch.setattr(benchmark, "_seconds", lambda job: clock[job].pop(0))
+    found = benchmark.measure(16, 3, lambda name: None)
+    assert list(found["seconds"].items()) == [(benchmark.OURS, 0.2), ("peer", 30.0)]
+    assert list(found["ratios"]) == [benchmark.OURS, "peer"]
+
+
 def test_a_missing_folder_is_named_before_anything_is_timed(tmp_path):
     result = CliRunner().invoke(app, ["benchmark", "--out", str(tmp_path / "no" / "file.json")])
     assert isinstance(result.exception, InvalidInputError)

@@ -1,5 +1,6 @@
 """What the documents show must run and be true."""
 
+import importlib
 import pydoc
 import re
 import runpy
@@ -53,11 +54,51 @@ def test_the_version_is_the_same_everywhere():
     assert f'version = "{unseed.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
-def test_tables_of_the_results_page_are_those_of_the_summaries():
-    page = runpy.run_path(str(ROOT / "benchmarks/results_page.py"))
-    text = (ROOT / "docs/results.md").read_text()
-    assert page["refreshed"](text) == text
-    assert text.count("<!-- begin") == len(page["BLOCKS"])
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Scripts that write pages, by name."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module
+
+
+@pytest.mark.parametrize("script", ["results_page", "page"])
+def test_figures_of_a_page_are_those_of_its_files(script, benchmarks):
+    page = benchmarks(script)
+    text = page.PAGE.read_text()
+    assert benchmarks("marked").refreshed(text, page.BLOCKS) == text
+    assert text.count("<!-- begin") == len(page.BLOCKS)
+
+
+def test_plots_of_the_benchmarks_are_drawn(benchmarks, tmp_path):
+    benchmarks("page").draw(tmp_path)
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn == {path.name for path in (ROOT / "docs/images").glob("benchmark_*.png")}
+    assert all(f"images/{name}" in (ROOT / "docs/benchmarks.md").read_text() for name in drawn)
+
+
+def test_a_promise_is_kept_or_broken_by_its_figure(benchmarks):
+    page = benchmarks("page")
+    limits = {"two cores": {"figures": {"dask": {"blocks": 4, "rows_of_a_block": 10, "workers_1_seconds": 3.0}}}}
+    for seconds, verdict in ((1.5, "yes"), (2.0, "**no**")):
+        limits["two cores"]["figures"]["dask"] |= {"workers_2_seconds": seconds, "ratio": 3.0 / seconds}
+        lines = [line for line in page.promises(limits).splitlines() if "Dask" in line]
+        assert [line.split(" | ")[-1].rstrip("| ") for line in lines] == [verdict]
+    assert "Kept: 0 of the 1 that were measured." in page.promises(limits)
+    assert "Kept: 0 of the 0 that were measured." in page.promises({})
+    assert page.ceilings({}) == "Not measured."
+
+
+def test_forecasts_of_every_device_and_engine_are_shown(benchmarks):
+    page, plots = benchmarks("page"), benchmarks("page_plots")
+    point = {"kind": "truth", "rows": 10, "points": 5, "forecast": 1.2, "measured": 1.0}
+    costs = {"cpu": {"points": [point]}, "cuda": {"points": [point | {"engine": "network", "measured": 3.0}]}}
+    assert "CPU: 1 of 1" in page.costs_summary(costs)
+    assert "GPU: 0 of 1" in page.costs_summary(costs)
+    assert "| GPU | network | truth | 10 | 5 | 1.2 | 3 | 0.40 | **no** |" in page.costs_table(costs)
+    figure = plots.draw_costs(page.forecasts(costs), page.TOLERANCE)
+    labels = [text.get_text() for ax in figure.axes for text in ax.get_legend().get_texts()]
+    assert {"kernel engine", "network engine"} < set(labels)
+    assert page.costs_summary({}) == "Not measured."
 
 
 EXAMPLES = {"band.py": "", "which_interval.py": "docs/which-interval.md", "comparison.py": "docs/comparison.md"}

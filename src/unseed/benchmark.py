@@ -27,7 +27,7 @@ MAPIE = "MAPIE: jackknife after bootstrap, MLPRegressor"
 LAPLACE = "laplace-torch: trained network, last layer"
 REPLICATIONS, POINTS, FEATURES, REGULARIZATION = 4, 256, 16, 1e-6
 NETWORK = MLP(bias_scale=1.0, scale_inputs=True)
-_PATIENCE = 20.0  # a job that has taken so many seconds is not repeated
+PATIENCE = 20.0  # a job that has taken so many seconds is not repeated
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,16 @@ def measure(
     n_rows: int, repetitions: int, report: Callable[[str], None], only: tuple[str, ...] | None = None
 ) -> dict[str, Any]:
     """Median seconds of every job, or of some, and ratios to ours; jobs take turns, so that a slow moment hits all."""
-    timed: dict[str, list[float]] = {}
+    found = jobs(Problem.draw(n_rows))
+    timed: dict[str, list[float]] = {name: [] for name in found if only is None or name in only}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # peers that do not converge say so, and that is not the point here
         for repetition in range(repetitions + 1):
-            for name, job in jobs(Problem.draw(n_rows)).items():
-                if (only is None or name in only) and sum(timed.get(name, ())) < _PATIENCE:
-                    elapsed = _seconds(job)
-                    if repetition or elapsed > _PATIENCE:  # the first round only warms up
-                        timed.setdefault(name, []).append(elapsed)
+            for name, values in timed.items():
+                if sum(values) < PATIENCE:
+                    elapsed = _seconds(found[name])
+                    if repetition or elapsed > PATIENCE:  # the first round only warms up
+                        values.append(elapsed)
                     report(name)
     seconds = {name: statistics.median(values) for name, values in timed.items()}
     ratios = {name: value / seconds[OURS] for name, value in seconds.items()}

@@ -73,9 +73,9 @@ class Forecast:
         return self.choosing + self.fitting + self.predicting
 
     def __str__(self) -> str:
-        parts = [f"{name} {_duration(value)}" for name, value in self._parts() if value]
+        parts = [f"{name} {duration(value)}" for name, value in self._parts() if value]
         words = "at most about" if self.may_end_early else "about"
-        return f"{words} {_duration(self.seconds)} ({', '.join(parts)}) and {gigabytes(self.bytes)} of memory"
+        return f"{words} {duration(self.seconds)} ({', '.join(parts)}) and {gigabytes(self.bytes)} of memory"
 
     def _parts(self) -> list[tuple[str, float]]:
         return [("choosing the network", self.choosing), ("fitting", self.fitting), ("predicting", self.predicting)]
@@ -98,7 +98,7 @@ def forecast(job: Job, rates: Rates) -> Forecast:
 def _blocks(job: Job, rates: Rates, block: int) -> Forecast:
     fitting = job.rows * (rates.row + (rates.gram(block) + rates.factorisation(block)) / block) / job.machines
     predicting = rates.entry * job.rows * job.points / job.machines
-    held = 8 * job.rows * (job.features + 2 * job.outputs) // job.machines
+    held = 8 * job.rows * (job.features + 2 * job.outputs)  # by the process that asks, wherever blocks are solved
     return Forecast(_choosing(job, rates), rates.start + fitting, predicting, 8 * job.workers * block**2 + 2 * held)
 
 
@@ -180,12 +180,12 @@ def _choosing(job: Job, rates: Rates) -> float:
     return total
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Seconds, minutes, hours or days, two digits.
 
     Examples
     --------
-    >>> [_duration(s) for s in (0.0123, 7.31, 61.0, 7300.0, 1e6)]
+    >>> [duration(s) for s in (0.0123, 7.31, 61.0, 7300.0, 1e6)]
     ['12 ms', '7.3 s', '61 s', '2.0 h', '12 days']
     """
     if seconds < 1:

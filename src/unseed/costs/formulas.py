@@ -34,7 +34,7 @@ from unseed.costs.job import Job
 from unseed.costs.rates import Rates
 from unseed.engines.forecast import bytes_needed, shares_one_gram
 from unseed.errors import InvalidInputError
-from unseed.estimators.pnc import RIVAL_ROWS
+from unseed.estimators.recipe import RIVAL_ROWS
 from unseed.machine import gigabytes
 from unseed.selection import AutoNetwork
 from unseed.solvers import SGD, GaussNewton, GradientDescent

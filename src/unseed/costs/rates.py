@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from unseed.costs.finite import NetworkRates
 from unseed.costs.job import TYPICAL_NETWORK, Job
 from unseed.costs.timing import best_seconds, seconds_of
 from unseed.kernels import PopulationKernel
-from unseed.machine import one_thread
+from unseed.machine import finish, on_all_cores, one_thread
 from unseed.networks import MLP
 from unseed.selection.criteria import evidence
 from unseed.selection.landscape import Architecture, Landscape
@@ -117,11 +118,21 @@ def _handling(n_features: int, device: torch.device) -> float:
 
 
 def _best_factorisation(gram: torch.Tensor, device: torch.device) -> tuple[float, WeightedRidge]:
+    """Seconds of one when every core is busy with one of its own, and a factor."""
     counts = torch.ones(len(gram), dtype=gram.dtype, device=device)
-    matrices = [gram.clone() for _ in range(3)]
-    factors: list[WeightedRidge] = []
-    times = [
-        seconds_of(lambda matrix=matrix: factors.append(WeightedRidge.factorise(matrix, counts, 0.0)), device)  # type: ignore[misc]
-        for matrix in matrices
-    ]
-    return min(times), factors[-1]
+    cores = torch.get_num_threads() if device.type == "cpu" else 1
+    at_once = min(cores, 4)
+    times = []
+    for _ in range(3):
+        matrices = [gram.clone() for _ in range(at_once)]
+        factors: list[WeightedRidge] = []
+
+        def factorise(matrix: torch.Tensor, factors: list[WeightedRidge] = factors) -> None:
+            factors.append(WeightedRidge.factorise(matrix, counts, 0.0))
+
+        times.append(seconds_of(partial(_all, factorise, matrices, device), device) / cores)
+    return min(times), factors[0]
+
+
+def _all(function: Callable[[torch.Tensor], None], matrices: list[torch.Tensor], device: torch.device) -> None:
+    finish(on_all_cores(function, matrices, device, len(matrices)))

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from sklearn.utils.validation import check_is_fitted
 
-from unseed import resampling
 from unseed.checks import check_whole_number
 from unseed.diagnosis import diagnose
 from unseed.engines import (
@@ -21,38 +16,30 @@ from unseed.engines import (
     KernelEngine,
     KernelReplicates,
     LinearizedEngine,
-    Network,
     NetworkEngine,
     NetworkReplicates,
     Task,
-    Trained,
-    make_batch,
 )
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
-from unseed.estimators.options import check_regularization, choose, is_module, resolve_engine
+from unseed.estimators.options import check_regularization, is_module, resolve_engine
+from unseed.estimators.recipe import MeanOption, Recipe
 from unseed.estimators.shrinking import check_anchors, check_dtype, measured
 from unseed.findings import Diagnosis
 from unseed.frames import index_of
 from unseed.intervals import IntervalMethod, resolve_interval
-from unseed.networks import MLP, AveragedDraws, GivenMean, InitialMean, ModuleFactory, MonteCarloMean, ZeroMean
+from unseed.networks import MLP, ModuleFactory, MonteCarloMean
 from unseed.persistence import Draft, Record
 from unseed.persistence.compression import rounded, with_anchors, with_rounded_rows
 from unseed.persistence.replicates import Setting, get_pnc, put_pnc
-from unseed.predictors import CheckedRows, ContrastReplicates, PNCReplicates, PosteriorLaw
+from unseed.predictors import ContrastReplicates, PosteriorLaw
 from unseed.random import RandomState, Streams
-from unseed.resampling import Plan
-from unseed.residuals import MIN_ROWS
 from unseed.results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
 from unseed.scaling import Scaling
 from unseed.selection import Choice, Selection
 
-_MODULE_DRAWS, _PROBES = 100, 50
 _CHOSEN = "interval", "engine", "network", "regularization", "selection"  # what the arguments came to
-_CHECKED_ROWS, _ENOUGH_SCORES = 1000, 60
-
-RIVAL_ROWS = 4096
-"""Up to here a second network is trained on all rows, where the data like it nearly as well."""
+_ENOUGH_SCORES = 60
 
 
 class PNCRegressor(IntervalRegressor):
@@ -130,7 +117,7 @@ class PNCRegressor(IntervalRegressor):
         engine: str | Engine = "kernel",
         network: str | MLP | ModuleFactory = "auto",
         regularization: str | float = "auto",
-        initial_mean: str | MonteCarloMean | Callable[[FloatArray], npt.ArrayLike] = "zero",
+        initial_mean: MeanOption = "zero",
         standardize: bool = True,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -287,92 +274,27 @@ class PNCRegressor(IntervalRegressor):
         return is_module(self.network)
 
     def _train(self, data: TrainingData) -> None:
-        engine, method = resolve_engine(self.engine), self._resolve_interval(len(data.X))
-        if method.uses_influence and not engine.converges:
-            raise InvalidInputError(f"interval={method} needs converged training; engine={engine} stops earlier")
-        if method.uses_influence and self.regularization == 0:
-            raise InvalidInputError(
-                "regularization=0 leaves no residuals, and without them the infinitesimal jackknife has no spread to see; "
-                "use a positive regularization or interval='half_sampling'"
-            )
-        if method.uses_posterior and not engine.converges:
-            raise InvalidInputError(
-                f"interval={method} needs converged training; engine={engine} stops earlier: use interval='sectioning'"
-            )
-        plan = method.plan(len(data.X), data.streams)
-        self._check_left_out(engine, method, plan)
-        inputs, labels = data.inputs, data.labels
-        start = time.perf_counter()
-        choice = choose(self.network, self.regularization, data, self._what_is_left(data), converges=engine.converges)
-        network, regularization = choice.network, choice.regularization
-        words = network if choice.selection is None else choice.selection.best.architecture
-        data.progress.say(f"{words}, λ = {regularization:.3g}, {method}", start)
-        mean = self._resolve_initial_mean(network, inputs, labels, data)
-        groups = torch.stack([labels, mean(data.X, inputs)], dim=1)  # Algorithm 1: base on y, auxiliary on s̄
-        task = Task(inputs, groups, network, regularization, data.streams, data.progress)
-        trained = engine.fit(task, plan, n_jobs=self.n_jobs)
-        checked = self._checked_rows(data)
-        rival = self._train_rival(choice.selection, task, method) if isinstance(engine, KernelEngine) else None
-        self._replicates = PNCReplicates(
-            trained, plan, data.scaling, data.device, mean, checked, engine.converges, self.noise, rival
+        method = self._resolve_interval(len(data.X))
+        recipe = Recipe(
+            resolve_engine(self.engine),
+            method,
+            self.network,
+            self.regularization,
+            self.initial_mean,
+            self.noise,
+            self.calibration,
+            self.n_jobs,
         )
-        self._task: Task | None = task  # rows and labels, for whoever saves the model
-        # Points where `diagnose` looks: half-way between rows, since at the rows themselves an interpolating fit is perfect.
-        pairs = data.streams.generator("probe").integers(len(data.X), size=(2, _PROBES))
-        self._probe = (data.X[pairs[0]] + data.X[pairs[1]]) / 2
-        self.interval_, self.engine_, self.network_, self.regularization_ = method, engine, network, regularization
-        self.selection_ = choice.selection
-        if hasattr(trained, "convergence"):
-            self.convergence_ = trained.convergence
-
-    def _check_left_out(self, engine: Engine, method: IntervalMethod, plan: Plan) -> None:
-        """What leave-one-out errors are asked for must have them."""
-        asked = [f"{name}={value!r}" for name, value in (("noise", self.noise), ("calibration", self.calibration))]
-        asked = [text for text in asked if "varying" in text or "conformal" in text]
-        if not asked:
-            return
-        if not engine.converges:
-            raise InvalidInputError(f"{asked[0]} needs converged training; engine={engine} stops earlier")
-        if len(plan.reference) > 1:
-            raise InvalidInputError(f"{asked[0]} needs a network on all rows, and interval={method} has none; use 'sectioning'")
-        if plan.counts.shape[1] < MIN_ROWS:
-            raise InvalidInputError(f"{asked[0]} needs at least {MIN_ROWS} rows, and X has {plan.counts.shape[1]}")
-
-    def _train_rival(self, selection: Selection | None, task: Task, method: IntervalMethod) -> Trained | None:
-        """Another architecture on all rows, where the data like it nearly as well and it costs little."""
-        rival = selection.rival if selection is not None and self.regularization == "auto" else None
-        if rival is None or not method.uses_posterior or len(task.X) > RIVAL_ROWS:
-            return None
-        other = replace(task, network=rival.network, regularization=rival.regularization)
-        return KernelEngine().fit(other, resampling.full(len(task.X)))
+        found = recipe.train(data)
+        self._replicates, self._probe = found.replicates, found.probe
+        self._task: Task | None = found.task
+        self.interval_, self.engine_, self.network_ = method, recipe.engine, found.choice.network
+        self.regularization_, self.selection_ = found.choice.regularization, found.choice.selection
+        if isinstance(found.replicates.trained, NetworkReplicates):
+            self.convergence_ = found.replicates.trained.convergence
 
     def _resolve_interval(self, n_rows: int) -> IntervalMethod:
         return resolve_interval(self.interval, n_rows, has_posterior=resolve_engine(self.engine).converges)
-
-    def _checked_rows(self, data: TrainingData) -> CheckedRows:
-        """At most a thousand rows whose leave-one-out errors are looked at."""
-        chosen = np.sort(data.streams.generator("checked rows").permutation(len(data.X))[:_CHECKED_ROWS])
-        return CheckedRows(chosen, data.X[chosen], data.y[chosen])
-
-    def _what_is_left(self, data: TrainingData) -> torch.Tensor:
-        """Labels less a mean that is given: what the network has to learn."""
-        if not callable(self.initial_mean):
-            return data.labels
-        return data.labels - GivenMean(self.initial_mean, data.scaling)(data.X, data.inputs)
-
-    def _resolve_initial_mean(
-        self, network: Network, inputs: torch.Tensor, labels: torch.Tensor, data: TrainingData
-    ) -> InitialMean:
-        option = self.initial_mean
-        if option == "zero" and not isinstance(network, MLP):
-            option = MonteCarloMean(draws=_MODULE_DRAWS)
-        if isinstance(option, MonteCarloMean):
-            task = Task(inputs, labels[:, None], network, 0.0)
-            width = getattr(resolve_engine(self.engine), "width", None)
-            return AveragedDraws(make_batch(task, width), option.draws, data.streams)
-        if callable(option):
-            return GivenMean(option, data.scaling)
-        return ZeroMean(labels.shape[1])
 
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
         return self.interval_.estimate(self._replicates, X)

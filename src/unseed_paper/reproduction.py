@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from unseed.errors import InvalidInputError
+from unseed.tasks import outcomes
 from unseed_paper.experiment import Experiment
 from unseed_paper.preparation import Preparation, prepare
 from unseed_paper.problems import Setting
@@ -103,18 +104,14 @@ def run(experiment: Experiment, jobs: list[Job], file: RecordFile, n_jobs: int, 
     """Prepare the settings, run the jobs, write every record as it comes."""
     settings = list({job.setting.name: job.setting for job in jobs}.values())
     title = f"{experiment.table} ({experiment.protocol}, {experiment.engine})"
-    with warnings.catch_warnings(), Parallel(n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs") as parallel:
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "A worker stopped")  # joblib replaces workers that have grown; nothing is lost
-        prepared = dict(
-            _followed(
-                parallel(delayed(_prepare)(experiment, setting) for setting in settings),
-                len(settings),
-                f"{title}: preparing",
-                verbose=verbose,
-            )
-        )
+        tasks = (delayed(_prepare)(experiment, setting) for setting in settings)
+        results = outcomes(tasks, n_jobs, ahead=4, ordered=False)
+        prepared = dict(_followed(results, len(settings), f"{title}: preparing", verbose=verbose))
         _check_same_training(experiment, prepared, file)
-        results = parallel(delayed(_run_job)(experiment, job, prepared[job.setting.name]) for job in jobs)
+        tasks = (delayed(_run_job)(experiment, job, prepared[job.setting.name]) for job in jobs)
+        results = outcomes(tasks, n_jobs, ahead=4, ordered=False)
         for records in _followed(results, len(jobs), title, verbose=verbose):
             file.append(records)
 

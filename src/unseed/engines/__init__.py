@@ -8,7 +8,6 @@ from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
 from unseed.engines.stacks import cross_stacked, solve_stacked
 from unseed.engines.starts import make_batch
-from unseed.engines.systems import shares_memory
 from unseed.engines.tangent import TangentFit
 
 __all__ = [
@@ -34,6 +33,5 @@ __all__ = [
     "block_rows",
     "cross_stacked",
     "make_batch",
-    "shares_memory",
     "solve_stacked",
 ]

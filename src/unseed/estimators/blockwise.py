@@ -12,12 +12,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed.blocks import Block, Piece, regrouped
 from unseed.checks import check_flag, check_number, check_whole_number
-from unseed.engines import BlockFit, FullFit, block_rows, shares_memory
+from unseed.engines import BlockFit, FullFit, block_rows
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
 from unseed.estimators.options import check_regularization, choose, is_module
@@ -34,6 +35,7 @@ from unseed.random import RandomState, Streams
 from unseed.results import Calibration, Estimate, FloatArray
 from unseed.scaling import Scaling
 from unseed.selection import Selection
+from unseed.tasks import outcomes
 
 STREAM_ROWS = 2048
 _LOOKED_AT = 1000  # rows at which a compressed model is compared
@@ -68,7 +70,8 @@ class BlockwisePNCRegressor(IntervalRegressor):
     network, regularization, standardize, random_state, device, verbose
         As for `PNCRegressor`, with the kernel engine. Network, λ_n and units come from the first block and are kept.
     n_jobs : int or None, default=None
-        Blocks solved at the same time, as joblib tasks. None takes as many as there are cores (and memory) on a CPU.
+        Blocks solved at the same time, as joblib tasks. None takes as many as there are cores (and memory) on a CPU,
+        or workers of another backend.
 
     Attributes
     ----------
@@ -257,11 +260,10 @@ class BlockwisePNCRegressor(IntervalRegressor):
             self._choose(*first)
             iterator = _with_first(first, iterator)
         progress = Progress(active=bool(self.verbose))
-        parallel = Parallel(n_jobs=self._jobs(), prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")
+        tasks = (delayed(BlockFit.solve)(*self._task(X, y), is_mixed=self.precision == "mixed") for X, y in iterator)
+        fits = outcomes(tasks, self._jobs(), prefer="threads", ahead=2)
         with self._threads(), progress.steps("blocks", n_blocks or 0) as report:
-            for fit in parallel(
-                delayed(BlockFit.solve)(*self._task(X, y), is_mixed=self.precision == "mixed") for X, y in iterator
-            ):
+            for fit in fits:
                 self._known.add(fit)
                 report()
         self.n_blocks_, self.n_rows_ = len(self._known.fits), self._known.n_rows
@@ -296,9 +298,12 @@ class BlockwisePNCRegressor(IntervalRegressor):
             )
 
     def _jobs(self) -> int | None:
-        """Blocks at a time: of oneself as many as there are cores and memory for, each on one thread."""
-        if self.n_jobs is not None or self._where.type != "cpu" or not shares_memory(None):
+        """Blocks at a time: of oneself as many as there are workers, or cores and memory for, each on one thread."""
+        if self.n_jobs is not None or self._where.type != "cpu":
             return self.n_jobs
+        backend, n_jobs = get_active_backend(prefer="threads")
+        if not getattr(backend, "supports_sharedmem", False):
+            return -1 if n_jobs is None else n_jobs  # Ray takes None for one
         fitting = available_bytes(self._where) // 4 // (16 * self.block_size_**2)
         return max(1, min(torch.get_num_threads(), fitting))
 

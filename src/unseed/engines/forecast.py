@@ -13,6 +13,9 @@ from unseed.machine import available_bytes, gigabytes
 from unseed.networks import MLPBatch, NetworkBatch
 from unseed.resampling import Plan
 
+LARGE_ROWS = 4096
+"""From so many rows on, all cores factorise a system together, one after the other: the fastest way where they are free."""
+
 _BYTES = 8  # float64
 
 
@@ -29,10 +32,10 @@ def shares_one_gram(plan: Plan) -> bool:
     return sum(rows**2 for rows in _distinct_rows(plan)) > _n_rows(plan) ** 2
 
 
-def systems_at_a_time(n_tasks: int, n_jobs: int | None) -> int:
+def systems_at_a_time(n_tasks: int, n_jobs: int | None, largest: int = 0) -> int:
     """Systems at a time: as many as asked for; of oneself as many as there are cores, unless one system needs them all."""
     asked, cores = int(effective_n_jobs(n_jobs)), torch.get_num_threads()
-    return asked if asked > 1 else (cores if cores <= n_tasks else 1)
+    return asked if asked > 1 else (cores if cores <= n_tasks and largest < LARGE_ROWS else 1)
 
 
 def bytes_needed(plan: Plan, n_jobs: int | None = None, copies: int = 0) -> int:
@@ -42,11 +45,12 @@ def bytes_needed(plan: Plan, n_jobs: int | None = None, copies: int = 0) -> int:
     a Cholesky factor on a CPU and one on a GPU, four for an eigendecomposition. Measured peaks lie within a third of it.
     """
     n_rows, distinct = _n_rows(plan), _distinct_rows(plan)
-    at_once = min(systems_at_a_time(len(distinct), n_jobs), len(distinct))
     kept = sum(distinct[r] ** 2 for r in plan.reference)
     if not shares_one_gram(plan):
+        at_once = min(systems_at_a_time(len(distinct), n_jobs, max(distinct)), len(distinct))
         return _BYTES * (kept + (at_once * (1 + copies) - 1) * max(distinct) ** 2)
     others = [rows for r, rows in enumerate(distinct) if r not in plan.reference]
+    at_once = min(systems_at_a_time(len(distinct), n_jobs, max(others)), len(distinct))
     cut = (1 + copies) * max(rows**2 for rows in others)  # out of the matrix that becomes the factor of all rows
     return _BYTES * (n_rows**2 + max(at_once * cut, kept - n_rows**2 + copies * n_rows**2))
 

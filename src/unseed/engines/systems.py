@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from torch import Tensor
 
-from unseed.engines.forecast import shares_one_gram, systems_at_a_time
+from unseed.engines.forecast import LARGE_ROWS, shares_one_gram, systems_at_a_time
 from unseed.kernels import PopulationKernel
 from unseed.machine import on_all_cores, uninitialised
 from unseed.networks import MLP
@@ -24,7 +24,6 @@ Solution = tuple[Tensor, Factor | None]
 STACKED_ROWS = 2048
 """Up to here a GPU factorises systems of equal size together; a larger one keeps it busy alone."""
 
-_LARGE_ROWS = 4096  # of a system that all cores factorise together: the fastest way where they are free
 _ROWS_AT_A_TIME = 256
 
 
@@ -145,7 +144,7 @@ def _n_alone(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | N
     if int(effective_n_jobs(n_jobs)) > 1:
         return 0
     costs = [sum(len(systems[s].rows) ** 3 for s in stack) for stack in stacks]
-    large = sum(len(systems[stack[0]].rows) >= _LARGE_ROWS for stack in stacks)
+    large = sum(len(systems[stack[0]].rows) >= LARGE_ROWS for stack in stacks)
     return max(large, int(costs[0] * torch.get_num_threads() > 1.2 * sum(costs)))
 
 

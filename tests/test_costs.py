@@ -95,7 +95,7 @@ def test_linearized_networks_by_hand():
     [
         (GradientDescent(steps=9), 10 * 1e-4 * 1000, "about"),
         (GradientDescent(steps=9, tolerance=0.1), 10 * 1e-4 * 1000, "at most about"),
-        (SGD(epochs=3), 3 * 4 / 3 * 1e-4 * 1000, "at most about"),
+        (SGD(epochs=3), 3 * 2 * 1e-4 * 1000, "at most about"),
         (GaussNewton(steps=5), 5 * (8 * 0.1 + 4 * (2e-5 * 250 + 1e-8 * 250**2 + 6 * C * 250**3)), "about"),
     ],
 )

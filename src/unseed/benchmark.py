@@ -147,7 +147,7 @@ def _batches(count: int) -> Callable[[], Any]:
 
 
 AXES = (
-    Axis("rows", (256, 512, 1024, 2048, 4096), _rows),
+    Axis("rows", (256, 512, 1024, 2048, 4096, 8192), _rows),
     Axis("features", (4, 16, 64, 256), _features),
     Axis("points", (1000, 4000, 16000, 64000), _points),
     Axis("replications", (2, 4, 8, 16, 32), _replications),

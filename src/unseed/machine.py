@@ -142,6 +142,10 @@ def on_all_cores(
     if device.type != "cpu" or wanted <= 1 or not todo:
         yield from map(function, todo)
         return
+    if len(todo) == 1:
+        with one_thread():
+            yield function(todo[0])
+        return
     try:
         # A thread's limit holds for itself alone, but torch also hands the last one set to threads that start later.
         with _BLAS_ALONE, ThreadPoolExecutor(wanted, initializer=torch.set_num_threads, initargs=(1,)) as pool:

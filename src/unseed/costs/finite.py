@@ -11,14 +11,15 @@ from torch import Tensor
 from unseed.costs.job import Job
 from unseed.costs.timing import best_seconds
 from unseed.engines import NetworkEngine, Task, make_batch
+from unseed.engines.cohorts import Trainer, groups_of_similar_size
 from unseed.engines.forecast import network_bytes
 from unseed.networks import MLPBatch, ModuleBatch, NetworkBatch
 from unseed.random import Streams
 from unseed.solvers import SGD
 
 GROUPS = 2  # base and auxiliary network of every replicate
-_TRIED_ROWS = {"cpu": 256, "cuda": 2048}  # what keeps the device busy
-_TRIED_NUMBERS = {"cpu": 1 << 24, "cuda": 1 << 27}  # activations of a trial of training, at most
+_TRIED_ROWS = {"cpu": 512, "cuda": 2048}  # what keeps the device busy
+_TRIED_NUMBERS = {"cpu": 1 << 26, "cuda": 1 << 28}  # activations of a trial of training, at most
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class NetworkRates:
         training = TangentRates.measure(batch, parameters.to(dtype), X.to(dtype)) if dtype != torch.float64 else tangent
         return cls(
             forward=best_seconds(lambda: exact.outputs(parameters, X[None]), job.device) / rows,
-            step=_step(batch, parameters.to(dtype), job) if job.trainer is not None else 0.0,
+            step=0.0 if job.trainer is None else _step(batch, parameters.to(dtype), job, job.trainer),
             tangent=tangent,
             training_tangent=training,
             start=start,
@@ -91,17 +92,21 @@ class NetworkRates:
         )
 
 
-def _step(batch: NetworkBatch, parameters: Tensor, job: Job) -> float:
-    """Seconds of a row of one network in a step that trains several."""
-    n_networks = GROUPS * len(job.plan.counts)
+def _step(batch: NetworkBatch, parameters: Tensor, job: Job, trainer: Trainer) -> float:
+    """Seconds of a row of one network in a step, trained together with those it will be trained with."""
     width = batch.width * batch.network.depth if isinstance(batch, MLPBatch) else parameters.shape[1]
-    trainer = job.trainer
-    rows = min(max(job.replicate_rows), trainer.batch_size if isinstance(trainer, SGD) else job.rows)
-    rows = max(1, min(rows, _TRIED_NUMBERS[job.device.type] // (n_networks * width)))
-    networks = parameters.expand(n_networks, -1).contiguous()
-    X = _rows(job, rows).to(parameters.dtype).expand(n_networks, -1, -1).contiguous()
-    weights = torch.ones(n_networks, rows, job.outputs, dtype=X.dtype, device=X.device)
-    return best_seconds(lambda: batch.evaluate(networks, X).pull(weights), X.device) / (n_networks * rows)
+    seconds, trained = 0.0, 0
+    for group in groups_of_similar_size(job.plan, trainer):
+        n_networks, rows = GROUPS * len(group), job.replicate_rows[group[0]]
+        if isinstance(trainer, SGD):
+            rows = min(rows, trainer.batch_size)
+        rows = max(1, min(rows, _TRIED_NUMBERS[job.device.type] // (n_networks * width)))
+        networks = parameters.expand(n_networks, -1).contiguous()
+        X = _rows(job, rows).to(parameters.dtype).expand(n_networks, -1, -1).contiguous()
+        weights = torch.ones(n_networks, rows, job.outputs, dtype=X.dtype, device=X.device)
+        each = best_seconds(lambda: batch.evaluate(networks, X).pull(weights), X.device) / rows  # noqa: B023
+        seconds, trained = seconds + each * job.replicate_rows[group[0]], trained + sum(job.replicate_rows[r] for r in group)
+    return seconds / (GROUPS * trained)
 
 
 def _batch(job: Job, dtype: torch.dtype) -> NetworkBatch:

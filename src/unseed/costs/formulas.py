@@ -17,7 +17,7 @@ outputs and gradient of n rows, and F(p) those of outputs alone, a replicate of 
     linearized         T(n, n) + C(n)                                            points   T(n, p)
     Gauss-Newton       2 steps · (T(n, n) + 6 C(n) + 8 G(n))                     points   2 F(p)
     descent            2 steps · G(n)                                            points   2 F(p)
-    mini-batches       2 epochs · 4/3 G(n)                                       points   2 F(p)
+    mini-batches       2 epochs · 2 G(n)                                         points   2 F(p)
 
 and the truth or the jackknife T(n, n) + C(n) of the network on all rows, and T(n, p) at the points.
 """
@@ -138,7 +138,7 @@ def _training(trainer: GaussNewton | GradientDescent | SGD, job: Job, rates: Rat
     if isinstance(trainer, GradientDescent):
         return (trainer.steps + 1) * gradient
     if isinstance(trainer, SGD):
-        return trainer.epochs * 4 / 3 * gradient  # and the loss of all rows, once an epoch
+        return trainer.epochs * 2 * gradient  # rows are gathered too, and the loss of all is looked at once an epoch
     step = _GRADIENTS_OF_A_STEP * gradient
     for n in job.replicate_rows:
         damped = rates.factorisation(n * job.outputs) + rates.cut * (n * job.outputs) ** 2

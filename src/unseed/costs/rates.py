@@ -73,8 +73,8 @@ class Rates:
         X = torch.tensor(rng.normal(size=(max(sizes), n_features)), device=where)
         kernel = PopulationKernel(network)
         points = kernel.profile(X)
-        few = 4096 if where.type == "cuda" else 512
-        some, ones = points[slice(0, few)], X.new_ones(few, 1)
+        few = 4096 if where.type == "cuda" else 1024
+        some, ones = kernel.profile(torch.tensor(rng.normal(size=(few, n_features)), device=where)), X.new_ones(few, 1)
         entry = best_seconds(lambda: kernel.ntk_product(points, some, ones), where) / (len(X) * few)
         seconds = {}
         for n in sizes:

@@ -89,7 +89,7 @@ def seconds(regressor: Any, n_rows: int, n_points: int) -> float:
 def compare(device: str) -> dict[str, Any]:
     jobs = [(*job, "kernel")[:4] for job in (CPU_JOBS if device == "cpu" else GPU_JOBS)]
     for kind, _, _, engine in jobs:  # whatever is done once per process is done here
-        seconds(estimator(kind, engine, device), 200, 100)
+        seconds(estimator(kind, engine, device), 300, 100)
     rates = Rates.measure(FEATURES, torch.device(device), NETWORK)
     points = []
     for kind, n_rows, n_points, engine in jobs:

@@ -94,10 +94,13 @@ class NetworkRates:
 
 def _step(batch: NetworkBatch, parameters: Tensor, job: Job, trainer: Trainer) -> float:
     """Seconds of a row of one network in a step, trained together with those it will be trained with."""
+    assert isinstance(job.engine, NetworkEngine)
     width = batch.width * batch.network.depth if isinstance(batch, MLPBatch) else parameters.shape[1]
     seconds, trained = 0.0, 0
     for group in groups_of_similar_size(job.plan, trainer):
-        n_networks, rows = GROUPS * len(group), job.replicate_rows[group[0]]
+        longest = rows = job.replicate_rows[group[0]]
+        at_once = min(len(group), job.engine.replicates_at_once(rows, GROUPS, batch, trainer, job.device))
+        n_networks = GROUPS * at_once
         if isinstance(trainer, SGD):
             rows = min(rows, trainer.batch_size)
         rows = max(1, min(rows, _TRIED_NUMBERS[job.device.type] // (n_networks * width)))
@@ -105,7 +108,8 @@ def _step(batch: NetworkBatch, parameters: Tensor, job: Job, trainer: Trainer) -
         X = _rows(job, rows).to(parameters.dtype).expand(n_networks, -1, -1).contiguous()
         weights = torch.ones(n_networks, rows, job.outputs, dtype=X.dtype, device=X.device)
         each = best_seconds(lambda: batch.evaluate(networks, X).pull(weights), X.device) / rows  # noqa: B023
-        seconds, trained = seconds + each * job.replicate_rows[group[0]], trained + sum(job.replicate_rows[r] for r in group)
+        seconds += each * longest * len(group) / at_once
+        trained += sum(job.replicate_rows[r] for r in group)
     return seconds / (GROUPS * trained)
 
 

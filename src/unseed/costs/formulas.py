@@ -43,7 +43,7 @@ _EVALUATIONS = (520, 48, 42)  # of the three stages of a choice: counted on four
 _CHECKED_ROWS = 1500  # of which posterior variances are looked at once, of errors and of the amplitude
 _MISFIT = 0.04  # seconds until curves are laid through their errors
 _TRIED_DAMPINGS, _GRADIENTS_OF_A_STEP = 6, 8
-_GAUSS_NEWTON_STEPS = 20  # of the 30 it may take at most; 16 to 30 were counted
+_GAUSS_NEWTON_STEPS = 18  # of the 30 it may take at most; 15 to 30 were counted
 _POINTS_OF_A_POSTERIOR = 32  # at a time, each time with the signals of all rows
 
 
@@ -97,7 +97,7 @@ def forecast(job: Job, rates: Rates) -> Forecast:
 
 def _blocks(job: Job, rates: Rates, block: int) -> Forecast:
     fitting = job.rows * (rates.row + (rates.gram(block) + rates.factorisation(block)) / block) / job.machines
-    predicting = rates.entry * job.rows * job.points / job.machines
+    predicting = (rates.row + rates.entry * job.rows / job.machines) * job.points
     held = 8 * job.rows * (job.features + 2 * job.outputs)  # by the process that asks, wherever blocks are solved
     return Forecast(_choosing(job, rates), rates.start + fitting, predicting, 8 * job.workers * block**2 + 2 * held)
 
@@ -110,7 +110,8 @@ def _infinite(job: Job, rates: Rates) -> Forecast:
         fitting += rates.cut * sum(n**2 for n in distinct if n < job.rows)
     if job.interval.uses_posterior and job.chooses and job.rows <= RIVAL_ROWS:
         fitting += rates.gram(job.rows) + rates.factorisation(job.rows)
-    predicting = (1 + job.interval.uses_posterior) * rates.entry * job.rows * job.points + _solves(job, rates, job.rows)
+    entries = (1 + job.interval.uses_posterior) * job.rows
+    predicting = (rates.row + rates.entry * entries) * job.points + _solves(job, rates, job.rows)
     copies = 1 if job.device.type == "cuda" else 0
     return Forecast(_choosing(job, rates), rates.start + fitting, predicting, bytes_needed(job.plan, copies=copies))
 

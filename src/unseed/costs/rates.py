@@ -12,6 +12,7 @@ import torch
 from unseed.costs.finite import NetworkRates
 from unseed.costs.job import TYPICAL_NETWORK, Job
 from unseed.costs.timing import best_seconds, seconds_of
+from unseed.engines.systems import cut_out
 from unseed.kernels import PopulationKernel
 from unseed.machine import finish, on_all_cores, one_thread
 from unseed.networks import MLP
@@ -68,7 +69,7 @@ class Rates:
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
         """Those of the kernel engine and of blocks, on this machine, as busy as it is now."""
         where = device or torch.device("cpu")
-        sizes = (4096, 12288) if where.type == "cuda" else (768, 2304)
+        sizes = (6144, 12288) if where.type == "cuda" else (768, 2304)
         rng = np.random.default_rng(0)
         X = torch.tensor(rng.normal(size=(max(sizes), n_features)), device=where)
         kernel = PopulationKernel(network)
@@ -80,8 +81,9 @@ class Rates:
         for n in sizes:
             part = points[slice(0, n)]
             gram = kernel.ntk_gram(part)
-            pair = best_seconds(partial(kernel.ntk_gram, part), where, 2) / (n * (n + 1) / 2)
-            cut = 3 * best_seconds(gram.clone, where, 2) / n**2  # gathered, mirrored, touched for the first time
+            pair = best_seconds(partial(kernel.ntk_gram, part), where, 3) / (n * (n + 1) / 2)
+            kept = torch.from_numpy(np.flatnonzero(rng.random(n) < 0.632)).to(where)
+            cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
             gram.diagonal().add_(gram.diagonal().mean())
             seconds[n], factor = _best_factorisation(gram, where)
         small, large = sizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,9 @@ from unseed.resampling import Plan
 from unseed.solvers import SGD, Fit, GaussNewton, GradientDescent
 
 _NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
+
+CPU_ARRAY_BYTES = 24 << 20
+"""Above 32 MB the usual allocator asks the system for fresh pages every time, and touching those takes longer than a step."""
 
 GAUSS_NEWTON_ROWS = 4096
 """Labels up to which ``"auto"`` is Gauss-Newton; above, one tangent kernel per network is too dear."""
@@ -85,7 +89,9 @@ allow_tf32=False)
         fits: dict[int, Fit] = {}
         with MatrixPrecision(self.allow_tf32):
             for group in groups_of_similar_size(plan, trainer):
-                fits |= train_group(group, task, plan, batch, starts, trainer, self._at_once(group, task, plan, batch))
+                rows = int((plan.counts[group] > 0).sum(axis=1).max())
+                at_once = self.replicates_at_once(rows, task.labels.shape[1], batch, trainer, task.X.device)
+                fits |= train_group(group, task, plan, batch, starts, trainer, at_once)
         trained = NetworkReplicates(batch, starts, _in_order(fits, "parameters"), plan, task, _convergence(fits, trainer))
         _warn_if_not_converged(trained.convergence)
         return trained
@@ -96,13 +102,21 @@ allow_tf32=False)
             return self.trainer
         return GaussNewton() if is_mlp and n_labels <= GAUSS_NEWTON_ROWS else SGD()
 
-    def _at_once(self, group: list[int], task: Task, plan: Plan, batch: NetworkBatch) -> int:
-        """Replicates trained together so that the activations of an MLP fill at most half of the memory left."""
+    def replicates_at_once(
+        self, n_rows: int, n_groups: int, batch: NetworkBatch, trainer: Trainer, device: torch.device
+    ) -> int:
+        """Replicates of so many rows to train together: the activations of an MLP fill at most half of the memory left.
+
+        On a CPU an array of them also has at most `CPU_ARRAY_BYTES`, so that its memory is used again at the next step.
+        """
         if not isinstance(batch, MLPBatch):
-            return len(group)
-        rows = int((plan.counts[group] > 0).sum(axis=1).max())
-        activations = rows * batch.width * batch.network.depth * task.labels.shape[1] * getattr(torch, self.dtype).itemsize
-        return max(1, min(len(group), int(available_bytes(task.X.device) / 2 / (8 * activations))))
+            return sys.maxsize
+        of_a_row = batch.width * n_groups * getattr(torch, self.dtype).itemsize
+        fitting = int(available_bytes(device) / 2 / (8 * n_rows * batch.network.depth * of_a_row))
+        if device.type == "cpu":
+            rows_of_a_step = min(n_rows, trainer.batch_size) if isinstance(trainer, SGD) else n_rows
+            fitting = min(fitting, CPU_ARRAY_BYTES // (rows_of_a_step * of_a_row))
+        return max(1, fitting)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System], solver: S
     owner = next((s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)), None)
 
     def solve(stack: list[int]) -> list[Solution]:
-        matrices = [shared if s == owner else _cut(shared, diagonal, systems[s].rows) for s in stack]
+        matrices = [shared if s == owner else cut_out(shared, diagonal, systems[s].rows) for s in stack]
         return solver.together(matrices, [systems[s] for s in stack])
 
     return solve
@@ -167,7 +167,7 @@ def _parts(X: Tensor, systems: list[System]) -> tuple[list[Tensor], list[System]
     return [X[system.rows] for system in systems], systems
 
 
-def _cut(matrix: Tensor, diagonal: Tensor, rows: Tensor) -> Tensor:
+def cut_out(matrix: Tensor, diagonal: Tensor, rows: Tensor) -> Tensor:
     """Rows and columns out of the upper triangle, rows in ascending order. Shape (len(rows), len(rows))."""
     part = uninitialised(matrix, len(rows), len(rows))
     for start in range(0, len(rows), _ROWS_AT_A_TIME):

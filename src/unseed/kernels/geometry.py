@@ -8,6 +8,7 @@ propagated in a form without cancellation.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from unseed.kernels.fused import fused_sine
 from unseed.kernels.scratch import Scratch
 
 _CLOSE_SINE = 0.01  # above it, sqrt(1 - cos²) has an absolute error below 1e-13
+_WIDE_COSINE = math.sqrt(1 - _CLOSE_SINE**2)
 _GATHER = 1 << 20  # numbers held at a time while close pairs are refined
 
 
@@ -38,23 +40,35 @@ def outer(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     return left[..., :, None], right[..., None, :]
 
 
-def first_layer_angles(left: Tensor, right: Tensor, scratch: Scratch, *, same: int | None = None) -> Angles:
-    """Angles between unit vectors (or zero vectors, which count as orthogonal to everything).
+def first_layer_cosines(left: Tensor, right: Tensor, scratch: Scratch, *, same: int | None = None) -> Tensor:
+    """Cosines between unit vectors (or zero vectors, which count as orthogonal to everything), to rounding.
 
     A diagonal of points with themselves, ``same`` columns from the main one, is set to right angles: what is wanted there is
     known already, and it is the one place where a series would need all its terms.
     """
     shape = (*left.shape[:-1], right.shape[-2])
-    cosine = torch.matmul(left, right.mT, out=scratch.take(left, shape)).clamp_(-1.0, 1.0)
+    cosine = torch.matmul(left, right.mT, out=scratch.take(left, shape))
     if same is not None:
         cosine.diagonal(same, dim1=-2, dim2=-1).fill_(0.0)
+    return cosine
+
+
+def first_layer_angles(left: Tensor, right: Tensor, cosine: Tensor, scratch: Scratch) -> Angles:
+    """Angles whose cosines these are, with all their digits also where vectors are nearly parallel."""
+    cosine.clamp_(-1.0, 1.0)
     sine = fused_sine(cosine)
     if sine is None:
-        sine = root_of(torch.addcmul(cosine.new_ones(()), cosine, cosine, value=-1.0, out=scratch.take(left, shape)))
+        sine = root_of(torch.addcmul(cosine.new_ones(()), cosine, cosine, value=-1.0, out=scratch.take(left, cosine.shape)))
     are_wide = not sine.numel() or bool(sine.amin() >= _CLOSE_SINE)
     if not are_wide:
         _refine_close_pairs(sine, cosine, left, right)
     return Angles(cosine, sine, are_wide)
+
+
+def cosines_are_wide(cosine: Tensor) -> bool:
+    """Whether no pair is nearly parallel or opposite, so that cosines alone tell all."""
+    low, high = cosine.aminmax()
+    return bool(torch.maximum(-low, high) <= _WIDE_COSINE)
 
 
 def root_of(square: Tensor) -> Tensor:

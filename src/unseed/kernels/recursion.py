@@ -18,8 +18,8 @@ from torch import Tensor
 
 from unseed.errors import InvalidInputError
 from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual, SinDual
-from unseed.kernels.fused import fused_tangent
-from unseed.kernels.geometry import Angles, first_layer_angles, next_layer_angles, outer
+from unseed.kernels.fused import fused_shallow_tangent, fused_tangent
+from unseed.kernels.geometry import Angles, cosines_are_wide, first_layer_angles, first_layer_cosines, next_layer_angles, outer
 from unseed.kernels.hermite import HermiteDual
 from unseed.kernels.scratch import Scratch
 from unseed.networks import MLP, resolve_activation
@@ -116,15 +116,26 @@ def pairs(
     scratch = scratch or Scratch()
     dual, w2, b2, start_b2 = _constants(network)
     same = right.directions.shape[-2] - left.directions.shape[-2] if right_ends_with_left else None
-    angles = first_layer_angles(left.directions, right.directions, scratch, same=same)
+    cosine = first_layer_cosines(left.directions, right.directions, scratch, same=same)
     is_shallow = kind == "ntk" and network.depth == 1 and b2 == start_b2
-    if is_shallow and isinstance(dual, ReluDual) and angles.cosine.device.type == "cpu":
-        values = dual.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
-    else:
-        values = _through_layers(network, left, right, kind, angles, scratch)
+    values = _fused_shallow(network, left, right, cosine) if is_shallow else None
+    if values is None:
+        angles = first_layer_angles(left.directions, right.directions, cosine, scratch)
+        if is_shallow and isinstance(dual, ReluDual) and cosine.device.type == "cpu":
+            values = dual.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
+        else:
+            values = _through_layers(network, left, right, kind, angles, scratch)
     if same is not None:
         values.diagonal(same, dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
     return values
+
+
+def _fused_shallow(network: MLP, left: Profile, right: Profile, cosine: Tensor) -> Tensor | None:
+    """One pass over the pairs of a GPU, where that is possible."""
+    if cosine.device.type != "cuda" or not cosine.numel() or not cosines_are_wide(cosine):
+        return None
+    dual, w2, b2, _ = _constants(network)
+    return fused_shallow_tangent(dual, cosine, left.layers[0].variance, right.layers[0].variance, w2=w2, b2=b2)
 
 
 def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, angles: Angles, scratch: Scratch) -> Tensor:

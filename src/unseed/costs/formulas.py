@@ -96,8 +96,9 @@ def forecast(job: Job, rates: Rates) -> Forecast:
 
 
 def _blocks(job: Job, rates: Rates, block: int) -> Forecast:
-    fitting = job.rows * (rates.row + (rates.gram(block) + rates.factorisation(block)) / block) / job.machines
-    predicting = (rates.row + rates.entry * job.rows / job.machines) * job.points
+    each = rates.task + rates.gram(block) + rates.factorisation(block) + rates.row * block
+    fitting = job.rows / block * each / job.machines
+    predicting = rates.row * job.points + (rates.entry * job.points + rates.task / block) * job.rows / job.machines
     held = 8 * job.rows * (job.features + 2 * job.outputs)  # by the process that asks, wherever blocks are solved
     return Forecast(_choosing(job, rates), rates.start + fitting, predicting, 8 * job.workers * block**2 + 2 * held)
 
@@ -105,7 +106,7 @@ def _blocks(job: Job, rates: Rates, block: int) -> Forecast:
 def _infinite(job: Job, rates: Rates) -> Forecast:
     distinct, shares = job.replicate_rows, shares_one_gram(job.plan)
     fitting = rates.gram(job.rows) if shares else sum(map(rates.gram, distinct))
-    fitting += sum(map(rates.factorisation, distinct))
+    fitting += sum(map(rates.factorisation, distinct)) + rates.task * len(distinct)
     if shares:
         fitting += rates.cut * sum(n**2 for n in distinct if n < job.rows)
     if job.interval.uses_posterior and job.chooses and job.rows <= RIVAL_ROWS:

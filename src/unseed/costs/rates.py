@@ -12,6 +12,7 @@ import torch
 from unseed.costs.finite import NetworkRates
 from unseed.costs.job import TYPICAL_NETWORK, Job
 from unseed.costs.timing import best_seconds, seconds_of
+from unseed.engines import BlockFit
 from unseed.engines.systems import cut_out
 from unseed.kernels import PopulationKernel
 from unseed.machine import finish, on_all_cores, one_thread
@@ -41,6 +42,8 @@ class Rates:
         Seconds of one evaluation of the evidence, gradient included, at 256 rows, on one thread.
     row : float
         Seconds of a row that is read in random order, put into units and sent to the device.
+    task : float
+        Seconds of a system of almost no rows.
     start : float
         Seconds that any fit takes.
     network : NetworkRates or None
@@ -55,6 +58,7 @@ class Rates:
     multiplication: float
     evaluation: float
     row: float = 0.0
+    task: float = 0.0
     start: float = 0.02
     network: NetworkRates | None = None
 
@@ -69,7 +73,7 @@ class Rates:
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
         """Those of the kernel engine and of blocks, on this machine, as busy as it is now."""
         where = device or torch.device("cpu")
-        sizes = (6144, 12288) if where.type == "cuda" else (768, 2304)
+        sizes = (8192, 12288) if where.type == "cuda" else (768, 2304)
         rng = np.random.default_rng(0)
         X = torch.tensor(rng.normal(size=(max(sizes), n_features)), device=where)
         kernel = PopulationKernel(network)
@@ -93,7 +97,17 @@ class Rates:
         quadratic = seconds[large] / large**2 - cubic * large / 3
         columns = torch.ones(large, 512, dtype=X.dtype, device=where)
         multiplication = best_seconds(lambda: factor.whiten(columns), where) / (large**2 / 2 * 512)
-        return cls(cubic, quadratic, entry, pair, cut, multiplication, _evaluation(X[:256]), _handling(n_features, where))
+        return cls(
+            cubic,
+            quadratic,
+            entry,
+            pair,
+            cut,
+            multiplication,
+            _evaluation(X[:256]),
+            _handling(n_features, where),
+            _task(network, X),
+        )
 
     def factorisation(self, n: float) -> float:
         """C(n)."""
@@ -110,6 +124,11 @@ def _evaluation(X: torch.Tensor) -> float:
     point = np.array([-1.0, 0.0, 0.0, -3.0])
     with one_thread():
         return best_seconds(lambda: landscape.score_and_slope(point), X.device)
+
+
+def _task(network: MLP, X: torch.Tensor) -> float:
+    few, labels = X[:32], X.new_ones(32, 1)
+    return best_seconds(lambda: BlockFit.solve(network, few, labels, 0.1), X.device)
 
 
 def _handling(n_features: int, device: torch.device) -> float:

@@ -73,7 +73,8 @@ class Rates:
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
         """Those of the kernel engine and of blocks, on this machine, as busy as it is now."""
         where = device or torch.device("cpu")
-        sizes = (8192, 12288) if where.type == "cuda" else (768, 2304)
+        # Of a CPU also a power of two, whose columns compete for the same lines of its caches.
+        sizes = (8192, 12288) if where.type == "cuda" else (768, 2048, 2304)
         rng = np.random.default_rng(0)
         X = torch.tensor(rng.normal(size=(max(sizes), n_features)), device=where)
         kernel = PopulationKernel(network)
@@ -90,11 +91,8 @@ class Rates:
             cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
             gram.diagonal().add_(gram.diagonal().mean())
             seconds[n], factor = _best_factorisation(gram, where)
-        small, large = sizes
-        whole = 3 * seconds[large] / large**3  # if nothing of it were quadratic
-        cubic = 3 * (seconds[large] / large**2 - seconds[small] / small**2) / (large - small)
-        cubic = min(max(cubic, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
-        quadratic = seconds[large] / large**2 - cubic * large / 3
+        large = max(sizes)
+        cubic, quadratic = _fitted(seconds)
         columns = torch.ones(large, 512, dtype=X.dtype, device=where)
         multiplication = best_seconds(lambda: factor.whiten(columns), where) / (large**2 / 2 * 512)
         return cls(
@@ -116,6 +114,15 @@ class Rates:
     def gram(self, n: float) -> float:
         """A symmetric matrix of the kernel."""
         return self.pair * n**2 / 2
+
+
+def _fitted(seconds: dict[int, float]) -> tuple[float, float]:
+    """Cubic and quadratic rate of a factorisation from a few sizes."""
+    n, each = np.array(list(seconds)), np.array([taken / n**2 for n, taken in seconds.items()])
+    slope = float(np.polyfit(n, each, 1)[0])
+    whole = each.mean() / n.mean()  # if nothing of it were quadratic
+    slope = min(max(slope, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
+    return 3 * slope, float(each.mean() - slope * n.mean())
 
 
 def _evaluation(X: torch.Tensor) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +26,20 @@ Figures = dict[str, Any]
 
 
 def figures(name: str) -> Figures:
-    return json.loads((HERE / f"{name}.json").read_text())
+    found: Figures = json.loads((HERE / f"{name}.json").read_text())
+    if not found.get("complete", True):
+        sys.exit(f"{name}.json is of a run that was stopped before its end; measure anew")
+    return found
 
 
 def number(value: float) -> str:
     """Three digits, thousands apart, no exponents."""
     return f"{float(f'{value:.3g}'):,.12g}"
+
+
+def megabytes(n_bytes: int | None) -> str:
+    """A dash where the system did not tell."""
+    return "–" if n_bytes is None else number(n_bytes / 1e6)
 
 
 # Peers
@@ -39,6 +48,7 @@ SETTINGS = {
     benchmark.OURS: "fit and 95 % intervals; ReLU network and λ given",
     "one bare Cholesky factorisation": "`torch.linalg.cholesky` of the n × n matrix; a floor, no interval",
     "one bare Gram matrix": "`unseed.kernels.ntk`; a floor, no interval",
+    benchmark.ENTRIES: "`torch.acos` of n × n numbers and X Xᵀ, nothing of ours; a floor, no interval",
     "the same by KernelRidge, R + 1 times": 'scikit-learn, `kernel="precomputed"`, the data and R resamples; centres only',
     "Gaussian process of scikit-learn": "RBF and white noise, scales found by its own optimiser, one start",
     "deep ensemble of 5 MLPRegressors": "scikit-learn, 100 hidden units, at most 500 epochs",
@@ -49,21 +59,25 @@ SETTINGS = {
 
 def peers_conditions(peers: Figures) -> str:
     machine, once = peers["machine"], [name for name, value in peers["seconds"].items() if value > benchmark.PATIENCE]
+    memory = " MB: peak of memory during a job beyond what was there before." if "peak_added_bytes" in peers else ""
+    left_out = "".join(f" Left out: {name} ({reason})." for name, reason in peers.get("left_out", {}).items())
     return (
         f"n = {peers['rows']:,}, d = {benchmark.FEATURES}, {benchmark.POINTS} new points; {machine['threads']} threads, "
         f"Python {machine['python']}, torch {machine['torch']}. Timed once, without warm-up, because it takes longer than "
         f"{benchmark.PATIENCE:.0f} s: {'; '.join(once) or 'nothing'}. Peak memory of the whole run, peers included: "
-        f"{peers['peak_bytes'] / 1e9:.1f} GB."
+        f"{peers['peak_bytes'] / 1e9:.1f} GB.{memory}{left_out}"
     )
 
 
 def peers_table(peers: Figures) -> str:
+    head, added = ["", "what is done", "ms", "ratio"], peers.get("peak_added_bytes")
     lines = [
         [f"**{name}**" if name == benchmark.OURS else name, SETTINGS.get(name, ""), number(1e3 * seconds), number(ratio)]
+        + ([] if added is None else [megabytes(added.get(name))])
         for name, ratio in sorted(peers["ratios"].items(), key=operator.itemgetter(1))
         for seconds in [peers["seconds"][name]]
     ]
-    return markdown_table(["", "what is done", "ms", "ratio"], lines, left=2)
+    return markdown_table(head if added is None else [*head, "MB"], lines, left=2)
 
 
 def floor(peers: Figures) -> str:
@@ -92,13 +106,16 @@ AXES = {  # letter, what is timed, exponent where one term has outgrown all othe
 
 
 def growth_table(growth: Figures) -> str:
-    lines = []
+    lines, has_memory = [], any("peak_added_bytes" in found for found in growth.values())
     for axis, found in growth.items():
         letter, timed, limit = AXES.get(axis, (axis, "", ""))
         sizes = " / ".join(f"{int(size):,}" for size in found["seconds"])
         times = " / ".join(number(1e3 * seconds) for seconds in found["seconds"].values())
-        lines.append([letter, timed, sizes, times, f"{found['exponent']:.2f}".replace("-", "−"), limit])
-    return markdown_table(["against", "what is timed", "sizes", "ms", "exponent", "in the limit"], lines, left=2)
+        added = found.get("peak_added_bytes", {})
+        memory = [" / ".join(megabytes(added.get(size)) for size in found["seconds"])] if has_memory else []
+        lines.append([letter, timed, sizes, times, *memory, f"{found['exponent']:.2f}".replace("-", "−"), limit])
+    head = ["against", "what is timed", "sizes", "ms", *(["MB"] if has_memory else []), "exponent", "in the limit"]
+    return markdown_table(head, lines, left=2)
 
 
 def repeats(peers: Figures) -> str:

@@ -6,12 +6,12 @@ python benchmarks/scaling_page.py --check    say whether it is up to date
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from marked import Blocks, markdown_table, write
 from page import Figures, figures
-from unseed.costs import Forecast, Job, Rates, forecast
+from unseed.costs import Job, Rates, forecast
 from unseed.costs.formulas import duration
 from unseed.machine import gigabytes
 
@@ -27,15 +27,18 @@ def far(costs: Figures) -> str:
             continue
         rates = _rates(costs[device]["rates"])
         for rows in ROWS:
-            found = [_forecast(rates, rows, block, machines) for machines in MACHINES]
-            times = [duration(one.seconds) for one in found]
-            lines.append([machine, f"{block:,}", f"{rows:,}", *times, gigabytes(found[0].bytes)])
-    head = ["machine", "rows of a block", "rows", *(f"{m} machine{'s' * (m > 1)}" for m in MACHINES), "memory"]
-    return markdown_table(head, lines, left=1)
-
-
-def _forecast(rates: Rates, rows: int, block: int, machines: int) -> Forecast:
-    return forecast(Job(rows, FEATURES, POINTS, block=block, machines=machines), rates)
+            job = Job(rows, FEATURES, POINTS, block=block)
+            stored = [forecast(replace(job, machines=m, is_stored=True), rates) for m in MACHINES]
+            in_memory = forecast(replace(job, machines=MACHINES[-1]), rates)
+            times = [duration(found.seconds) for found in (*stored, in_memory)]
+            sizes = [gigabytes(n_bytes) for n_bytes in (in_memory.bytes, stored[-1].bytes, stored[-1].disk)]
+            lines.append([machine, f"{block:,}", f"{rows:,}", *times, *sizes])
+    named = [f"{m} machine{'s' * (m > 1)}" for m in MACHINES]
+    folder = [f"{name}, `folder=`" for name in named]
+    sizes = ["memory, rows in memory", "memory, `folder=`", "disk, `folder=`"]
+    return markdown_table(
+        ["machine", "rows of a block", "rows", *folder, f"{named[-1]}, rows in memory", *sizes], lines, left=1
+    )
 
 
 def _rates(measured: Figures) -> Rates:

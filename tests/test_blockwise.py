@@ -1,5 +1,10 @@
 """Blocks, each solved alone, whatever way the rows arrive."""
 
+import pickle
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from unseed import MLP, BlockwisePNCRegressor, parquet_pieces
 from unseed.blocks import regrouped
 from unseed.engines import block_rows
-from unseed.errors import InvalidInputError
+from unseed.errors import InvalidInputError, ModelFileError
 from unseed.kernels import ntk
 
 RNG = np.random.default_rng(0)
@@ -107,6 +112,94 @@ def test_parquet(tmp_path):
     (tmp_path / "junk.parquet").write_bytes(b"junk")
     with pytest.raises(InvalidInputError, match="is not a Parquet file that can be read"):
         next(parquet_pieces(tmp_path / "junk.parquet", "y"))
+
+
+class TestBlocksInFiles:
+    def test_same_numbers_as_in_memory(self, tmp_path):
+        for options in ({}, {"precision": "mixed"}, {"n_jobs": 2}):
+            here, there = (
+                BlockwisePNCRegressor(block_size=60, folder=folder, **options, **OPTIONS).fit(X, Y)
+                for folder in (None, tmp_path / "blocks")
+            )
+            assert_same(here, there)
+            expected, found = (reg.predict_interval(X_NEW, kind="prediction")[1] for reg in (here, there))
+            assert_array_equal(found, expected)
+
+    def test_tasks_carry_names_and_no_rows(self, tmp_path):
+        reg = BlockwisePNCRegressor(block_size=60, folder=str(tmp_path), **OPTIONS).fit(X, Y)
+        assert len(list(tmp_path.glob("blocks-*/*.safetensors"))) == reg.n_blocks_ == 7
+        assert max(len(pickle.dumps(block)) for block in reg._networks.fits) < 1000
+
+    def test_new_rows_become_new_files_and_copies_have_their_own(self, tmp_path):
+        reg = BlockwisePNCRegressor(block_size=60, folder=tmp_path, **OPTIONS).partial_fit(X[:180], Y[:180])
+        old = {file: file.read_bytes() for file in tmp_path.glob("*/*")}
+        twin = pickle.loads(pickle.dumps(reg)).partial_fit(X[180:], -Y[180:])
+        reg.partial_fit(X[180:], Y[180:])
+        assert all(file.read_bytes() == content for file, content in old.items())
+        assert_same(reg, BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream([(X, Y)]))
+        assert np.abs(twin.predict(X_NEW) - reg.predict(X_NEW)).max() > 0.1
+
+    def test_a_second_fit_leaves_the_first_model_alone(self, tmp_path):
+        one, two = (BlockwisePNCRegressor(block_size=60, folder=tmp_path, **OPTIONS) for _ in range(2))
+        before = one.fit(X, Y).predict(X_NEW)
+        two.fit(X, -Y)
+        assert_array_equal(one.predict(X_NEW), before)
+
+    def test_saved_model_needs_no_folder(self, tmp_path):
+        reg = BlockwisePNCRegressor(block_size=60, folder=tmp_path / "blocks", **OPTIONS).fit(X, Y)
+        reg.save(tmp_path / "model")
+        expected = reg.predict_interval(X_NEW)[1]
+        shutil.rmtree(tmp_path / "blocks")
+        loaded = BlockwisePNCRegressor.load(tmp_path / "model")
+        assert_array_equal(loaded.predict_interval(X_NEW)[1], expected)
+        assert loaded.partial_fit(X[:60], Y[:60]).n_blocks_ == 8  # the new one in a file
+
+    def test_a_file_that_is_gone_or_damaged_is_named(self, tmp_path):
+        reg = BlockwisePNCRegressor(block_size=60, folder=tmp_path, **OPTIONS).fit(X, Y)
+        file = reg._networks.fits[3].path
+        file.write_bytes(file.read_bytes()[:100])
+        with pytest.raises(ModelFileError, match=r"should be in '.*000000003-.*safetensors' and cannot be read"):
+            reg.predict(X_NEW)
+        file.unlink()
+        with pytest.raises(ModelFileError, match="the folder must stay where it is"):
+            reg.predict(X_NEW)
+
+    def test_what_cannot_be_is_refused_before_anything_runs(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(InvalidInputError, match=r"folder='.*file' is not a folder that can be written"):
+            BlockwisePNCRegressor(block_size=60, folder=tmp_path / "file", **OPTIONS).fit(X, Y)
+        with pytest.raises(InvalidInputError, match="folder=3 must be the name of a folder"):
+            BlockwisePNCRegressor(folder=3).fit(X, Y)
+        with pytest.raises(InvalidInputError, match="centre='full' holds all rows in memory"):
+            BlockwisePNCRegressor(folder=tmp_path, centre="full").fit(X, Y)
+        reg = BlockwisePNCRegressor(block_size=60, folder=tmp_path, **OPTIONS).fit(X, Y)
+        with pytest.raises(InvalidInputError, match="blocks in files have no smaller form"):
+            reg.compress()
+
+    def test_memory_does_not_grow_with_the_rows(self, tmp_path):
+        script = """
+import resource, sys
+import numpy as np
+from unseed import MLP, BlockwisePNCRegressor
+
+def pieces(n_pieces):
+    rng = np.random.default_rng(0)
+    for _ in range(n_pieces):
+        X = rng.normal(size=(512, 400))
+        yield X, X[:, 0]
+
+def megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+for n_pieces in (8, 200):
+    reg = BlockwisePNCRegressor(block_size=512, network=MLP(), regularization=1e-2, folder=sys.argv[1], random_state=0)
+    reg.fit_stream(pieces(n_pieces)).predict_interval(np.zeros((3, 400)), kind="prediction")
+    print(megabytes())
+"""
+        done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+        few, many = map(float, done.stdout.split())
+        rows = 200 * 512 * 400 * 8 / 2**20  # 312 MB
+        assert many - few < 0.25 * rows
 
 
 def test_several_outputs_and_a_network_that_is_chosen():

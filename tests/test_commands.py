@@ -435,7 +435,7 @@ def test_without_pandas_the_command_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'unseed[frames]'" in refused(monkeypatch, capsys, "diagnose", "model")
 
 
-DATA = Path(os.environ.get("UNSEED_DATA", "absent"))
+DATA = Path(os.environ.get("UNSEED_DATA", "absent")).resolve()
 
 
 @pytest.mark.skipif(not (DATA / "concrete.csv").is_file(), reason="UNSEED_DATA names no folder with concrete.csv")

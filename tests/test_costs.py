@@ -16,13 +16,32 @@ from unseed import (
     DeepEnsembleRegressor,
     GaussNewton,
     GradientDescent,
+    GradientFlow,
+    KernelEngine,
     LinearizedEngine,
     NetworkEngine,
     PNCRegressor,
+    machine,
 )
 from unseed.cli import app
-from unseed.costs import Job, NetworkRates, Rates, TangentRates, forecast
-from unseed.errors import InvalidInputError, NotAvailableError
+from unseed.costs import (
+    FullCentre,
+    Growth,
+    Job,
+    NetworkRates,
+    Rates,
+    SolverRates,
+    TangentRates,
+    forecast,
+    formulas,
+    memory,
+    shortage,
+)
+from unseed.engines import FullFit
+from unseed.engines import forecast as plans
+from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
+from unseed.random import Streams
+from unseed.solvers import iterated
 
 RATES = Rates(cubic=3e-9, quadratic=0.0, entry=1e-6, pair=1e-6, cut=0.0, multiplication=1e-9, evaluation=0.01, start=0.0)
 NETWORK = MLP(bias_scale=1.0)
@@ -55,11 +74,187 @@ def test_bootstrap_counts_its_distinct_rows():
     assert 8e6 < found.bytes < 3 * 8e6
 
 
+def in_blocks(n=10**6, points=100, machines=1, **options):
+    reg = BlockwisePNCRegressor(**{"block_size": 1000, "n_jobs": 1, "network": NETWORK, "device": "cpu"} | options)
+    return replace(Job.of(reg, n, 4, points), machines=machines)
+
+
 def test_blocks_are_linear_and_machines_share_them():
-    reg = BlockwisePNCRegressor(block_size=1000, network=NETWORK, device="cpu", n_jobs=1)
-    one, two = (forecast(Job.of(reg, n, 4, 100), RATES).seconds for n in (10**6, 2 * 10**6))
+    one, two = (forecast(in_blocks(n), RATES).seconds for n in (10**6, 2 * 10**6))
     assert two == pytest.approx(2 * one)
     assert one == pytest.approx(1000 * (0.5 + 1) + 100)
+    shared = [forecast(in_blocks(machines=machines), RATES).fitting for machines in (8, 1000, 10**6)]
+    assert shared == pytest.approx([125 * 1.5, 1.5, 1.5])
+    few = [forecast(in_blocks(5000, machines=machines), RATES).fitting for machines in (1, 2, 4, 5, 64)]
+    assert few == pytest.approx([7.5, 4.5, 3.0, 1.5, 1.5])
+
+
+def test_what_the_asking_process_does_is_not_shared(tmp_path):
+    rates = replace(RATES, row=1e-5)
+    one, many = (forecast(in_blocks(machines=machines), rates) for machines in (1, 1000))
+    assert one.fitting == pytest.approx(10 + 1500)
+    assert many.fitting == pytest.approx(10 + 1.5)
+    assert many.predicting == one.predicting == pytest.approx(100 + 1e-3)  # of blocks in its memory
+    stored = forecast(in_blocks(machines=1000, folder=str(tmp_path)), rates)
+    assert stored.predicting == pytest.approx(0.1 + 1e-3)
+
+
+def test_stored_blocks_need_disk_and_no_memory_of_rows(tmp_path):
+    small, large = (forecast(in_blocks(n, folder=str(tmp_path)), RATES) for n in (10**5, 10**8))
+    assert small.bytes == large.bytes < forecast(in_blocks(10**6), RATES).bytes
+    assert large.disk == 8 * 10**8 * (4 + 2)
+    assert "4.8 GB on disk" in str(large)
+    assert forecast(in_blocks(), RATES).disk == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"machines": 8}, r"machines=8 is for blocks, and block=None has none; use block=2048, or machines=1"),
+        ({"is_stored": True}, r"is_stored=True is for blocks"),
+        ({"centre": FullCentre()}, r"centre=FullCentre\(.*\) is for blocks"),
+        ({"block": 10, "engine": LinearizedEngine()}, r"block=10 has no engine=Linearized.*; use KernelEngine\(\)"),
+        ({"block": 10, "is_stored": True, "centre": FullCentre()}, r"centre=.* holds all rows in memory; use is_stored=False"),
+        ({"points": -1}, r"points=-1 must be a whole number of at least 0"),
+        *(({name: 0}, f"{name}=0 must be a whole number of at least 1") for name in ("rows", "features", "outputs")),
+        *(({"block": 10} | {name: 0}, f"{name}=0 must be a whole") for name in ("machines", "workers", "block")),
+    ],
+)
+def test_a_job_that_cannot_be_is_refused_at_birth(options, words):
+    with pytest.raises(InvalidInputError, match=words):
+        Job(**{"rows": 100, "features": 4} | options)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (BlockwisePNCRegressor(block_size="big"), "block_size='big' must be a whole number"),
+        (BlockwisePNCRegressor(centre="ful"), "centre='ful' is not known"),
+        (BlockwisePNCRegressor(n_jobs=0), "n_jobs=0 runs nothing"),
+        (PNCRegressor(n_jobs=0), "n_jobs=0 runs nothing"),
+    ],
+)
+def test_what_fit_refuses_has_no_forecast(estimator, words):
+    with pytest.raises(InvalidInputError, match=words):
+        Job.of(estimator, 100, 4)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 8])
+@pytest.mark.parametrize("engine", [KernelEngine(), KernelEngine(training=GradientFlow(time=1.0))])
+def test_memory_is_what_the_engine_asks_for(n_jobs, engine):
+    interval = "cheap_bootstrap"
+    found = forecast(job(n=5000, interval=interval, n_jobs=n_jobs, engine=engine), WITH_SOLVERS)
+    plan = job(n=5000, interval=interval).plan
+    assert found.bytes == plans.bytes_needed(plan, n_jobs, copies=0 if engine.converges else 4)
+
+
+SOLVERS = SolverRates(spectral=Growth(3e-8, 0.0), mixed=Growth(1.5e-9, 0.0), product=1e-8, symmetric=1e-7)
+WITH_SOLVERS = replace(RATES, solvers=SOLVERS)
+
+
+@pytest.mark.parametrize(
+    ("training", "of_a_system"),
+    [
+        (GradientFlow(time=10.0), 1e-8 * 250**3),
+        (GradientDescent(steps=9), 1e-8 * 250**3),  # its rate is half the inverse of an eigenvalue
+        (GradientDescent(steps=9, rate=0.1), 1e-8 * 10 * 250**2),
+        (GradientDescent(steps=400, rate=0.1), 1e-8 * 250**3),
+    ],
+)
+def test_stopped_training_by_hand(training, of_a_system):
+    found = forecast(job(engine=KernelEngine(training=training), interval="batching"), WITH_SOLVERS)
+    assert found.fitting == pytest.approx(0.5 / 4 + 4 * of_a_system)
+    known = replace(WITH_SOLVERS, network=SPEED)
+    linear = forecast(job(engine=LinearizedEngine(width=64, training=training), interval=Batching(4)), known)
+    two_groups = 1e-8 * 19 * 250**2 if of_a_system == 1e-8 * 10 * 250**2 else of_a_system
+    assert linear.fitting == pytest.approx(4 * (0.5 + 2e-4 * 250 + 1e-7 * 250**2 + two_groups))
+
+
+def test_steps_are_taken_where_the_solver_takes_them():
+    assert formulas._STEPS_PER_ROW == iterated._STEPS_PER_ROW
+
+
+def test_mixed_precision_is_for_replicates_without_factors():
+    mixed = KernelEngine(precision="mixed")
+    found = forecast(job(interval="sectioning", engine=mixed), WITH_SOLVERS)
+    assert found.fitting == pytest.approx(0.5 + 1 + 4 * 0.5e-9 * 250**3)
+    double, half = (forecast(in_blocks(precision=precision), WITH_SOLVERS) for precision in ("double", "mixed"))
+    assert half.fitting == pytest.approx(1000 * (0.5 + 0.5))
+    assert half.bytes > double.bytes
+
+
+def test_a_centre_on_all_rows_by_hand(monkeypatch):
+    monkeypatch.setattr("unseed.costs.job.landmarks_for", lambda n, device: 100)
+    n, r, points = 10_000, 100, 50
+    plain, full = (forecast(in_blocks(n, points, centre=centre, machines=10), WITH_SOLVERS) for centre in ("blocks", "full"))
+    building = 1e-6 * n * r + 1e-9 * 1.5 * n * r**2 + 0.5e-6 * r**2 + 2 * C * r**3
+    each = 1e-7 * n**2 / 2 + 1e-8 * (2 * n * r + r**2)
+    assert full.fitting - plain.fitting == pytest.approx(building + 17 * each)  # in the process that asks
+    assert full.predicting - plain.predicting == pytest.approx(1e-6 * points * n)
+    assert full.bytes > 8 * n * r
+    assert str(full).endswith("of memory, if 16 iterations find the centre (they may be 200)")
+    short = in_blocks(n, points, centre="full", max_iterations=3)
+    assert "if 3 iterations find the centre (they may be 3)" in str(forecast(short, WITH_SOLVERS))
+    more = FullCentre(tolerance=1e-9).iterations(n, r)
+    assert FullCentre().iterations(n, r) < more < 200
+
+
+@pytest.mark.parametrize("regularization", [1e-3, 1e-5])
+def test_iterations_are_about_as_many_as_are_assumed(monkeypatch, regularization):
+    rng = np.random.default_rng(0)
+    X = torch.tensor(rng.normal(size=(600, 4)))
+    y = torch.sin(X).sum(1, keepdim=True) + 0.3 * torch.tensor(rng.normal(size=(600, 1)))
+    options = {"generator": Streams(0).generator("landmarks"), "tolerance": 1e-6, "max_iterations": 200}
+    all_rows = FullFit.solve(NETWORK, X, y, regularization, **options)
+    assert all_rows.iterations <= FullCentre().iterations(600, landmarks=600)
+    monkeypatch.setattr("unseed.engines.blocks.landmarks_for", lambda n, device: 75)
+    some_rows = FullFit.solve(NETWORK, X, y, regularization, **options)
+    assert 1 / 4 < some_rows.iterations / FullCentre().iterations(600, landmarks=75) < 4
+
+
+def test_rates_of_solvers_are_measured_where_they_are_asked_for():
+    wanted = job(engine=KernelEngine(precision="mixed"))
+    found = Rates.for_job(wanted).solvers
+    assert min(found.spectral(2000), found.mixed(2000), found.product, found.symmetric) > 0
+    assert found.spectral(2000) > found.mixed(2000)
+    assert forecast(wanted, replace(RATES, solvers=found)).seconds > 0
+    with pytest.raises(InvalidInputError, match=r"know nothing of precision='mixed'; take Rates.for_job"):
+        forecast(wanted, RATES)
+    with pytest.raises(InvalidInputError, match=r"know nothing of training=GradientFlow\("):
+        forecast(job(engine=KernelEngine(training=GradientFlow(time=1.0))), RATES)
+    with pytest.raises(InvalidInputError, match="know nothing of centre='full'"):
+        forecast(in_blocks(centre="full"), RATES)
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Half a gigabyte, wherever it is asked for."""
+    for where in (machine, memory, plans):
+        monkeypatch.setattr(where, "available_bytes", lambda device: 5 * 10**8)
+    monkeypatch.setattr("unseed.commands.fit.available_bytes", lambda device: 5 * 10**8)
+
+
+def test_a_shortage_names_what_would_fit(little_memory):
+    def of(one):
+        return shortage(one, forecast(one, replace(WITH_SOLVERS, network=SPEED)).bytes)
+
+    assert of(job()) is None
+    whole = job(n=20_000, interval="sectioning")
+    with pytest.raises(NotEnoughMemoryError) as refused:
+        plans.check_memory(whole.plan, whole.device)
+    assert of(whole) == str(refused.value)
+    assert "interval=Batching(batches=" in of(whole)
+    blocks = of(in_blocks(10**8))
+    assert "block_size=1000, folder=..., n_jobs=1) keeps rows in files and needs 0.0 GB" in blocks
+    assert "block_size=5000, folder" in of(in_blocks(10**6, block_size=10_000, centre="full"))
+    assert "centre='blocks'" in of(in_blocks(10**6, block_size=10_000, centre="full"))
+
+
+def test_a_shortage_of_finite_networks_names_a_width(little_memory):
+    wide = job(n=200, engine=NetworkEngine(width=1_000_000), interval=Batching(4))
+    assert "a width of" in shortage(wide, 10**10)
+    unknown = replace(wide, network=lambda: torch.nn.Linear(4, 1), engine=NetworkEngine())
+    assert "use fewer rows or a smaller network" in shortage(unknown, 10**10)
 
 
 def test_choosing_the_network_is_counted_and_bounded():
@@ -165,3 +360,22 @@ def test_dry_run_prints_a_forecast_and_writes_nothing(tmp_path):
     figures = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
     assert figures["rows"] == 50
     assert figures["choosing"] > 0
+    assert figures["fits"]
+    assert not figures["notes"]
+
+
+def test_dry_run_says_what_does_not_fit_and_what_would(tmp_path, little_memory):
+    table = tmp_path / "train.csv"
+    values = np.random.default_rng(0).normal(size=(20_100, 2))
+    table.write_text("a,y\n" + "\n".join(f"{a:.3f},{y:.3f}" for a, y in values) + "\n")
+    arguments = ["fit", str(table), "--target", "y", "--interval", "sectioning", "--dry-run"]
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 0, said.output
+    line = next(line for line in said.output.splitlines() if "does not fit here" in line)
+    assert "20,100 rows need 3." in line
+    assert "0.5 GB are available; interval=Batching(batches=16)" in line
+    assert line.endswith("--interval batching trains in blocks.")
+    figures = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
+    assert not figures["fits"]
+    assert figures["bytes"] > figures["available_bytes"] == 5 * 10**8
+    assert any("Batching(batches=16)" in note for note in figures["notes"])

@@ -87,11 +87,11 @@ def test_a_model_compressed_on_the_gpu_is_loaded_on_the_cpu(options, tmp_path):
 
 @pytest.mark.parametrize("activation", ["relu", "erf", "sin"])
 @pytest.mark.parametrize("bias", [{}, {"bias_scale": 0.7}, {"bias_scale": 0.7, "bias_init": "zero"}], ids=str)
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("is_fused", [True, False])
 def test_kernels_agree_with_the_cpu(activation, bias, depth, is_fused, monkeypatch):
     if not is_fused:
-        monkeypatch.setattr(fused, "_compiled", lambda code, scalars: None)
+        monkeypatch.setattr(fused, "_compiled", lambda dual, kind, device: None)
     x = X[0]
     special = np.stack([x, x, -x, 2 * x, np.zeros(5), x + 1e-7 * X[1], *X[1:6]])
     kernel = PopulationKernel(MLP(depth=depth, activation=activation, weight_std=1.3, **bias))
@@ -99,26 +99,60 @@ def test_kernels_agree_with_the_cpu(activation, bias, depth, is_fused, monkeypat
         for rows in (special, X[:20]):  # with nearly parallel pairs, and without
             here, there = (of_points(kernel.profile(torch.tensor(rows, device=device))).cpu() for device in ("cpu", "cuda"))
             assert_allclose(there, here, rtol=1e-12, atol=1e-12)
-    assert not fused._REFUSED
 
 
-def test_fused_kernels_are_in_use():
-    assert float(fused.fused_sine(torch.tensor([0.6], dtype=torch.float64, device="cuda"))) == pytest.approx(0.8)
-    assert not fused._REFUSED
+@pytest.mark.parametrize("sizes", [(64, 64), (65, 127), (200, 1), (1, 300), (129, 640)])
+@pytest.mark.parametrize("features", [1, 16, 17, 40])
+def test_fused_kernels_at_the_edges_of_tiles(sizes, features):
+    left, right = (RNG.normal(size=(n, features)) for n in sizes)
+    kernel = PopulationKernel(MLP(depth=2, bias_scale=0.7, weight_std=1.3))
+    found = {}
+    for device in ("cpu", "cuda"):
+        here, there = (kernel.profile(torch.tensor(rows, device=device)) for rows in (left, right))
+        columns = torch.ones(len(right), 2, dtype=torch.float64, device=device)
+        parts = kernel.ntk_cross(here, there), kernel.nngp_gram(here), kernel.ntk_product(here, there, columns)
+        found[device] = [part.cpu() for part in (*parts, kernel.ntk_gram_product(there, columns))]
+    for here, there in zip(found["cpu"], found["cuda"], strict=True):
+        assert_allclose(there, here, rtol=1e-12, atol=1e-12)
 
 
-def test_temporaries_stay_within_their_budget():
-    kernel = PopulationKernel(NETWORK)
+@pytest.mark.parametrize("activation", ["relu", "erf", "sin"])
+def test_fused_kernels_are_in_use_and_exactly_symmetric(activation):
+    kernel = PopulationKernel(MLP(activation=activation, depth=3, bias_scale=1.0))
+    points = kernel.profile(torch.tensor(RNG.normal(size=(300, 5)), device="cuda"))
+    assert fused.can_fuse(kernel.network, points, "ntk")
+    assert fused.can_fuse(kernel.network, points, "nngp")
+    matrix = kernel.ntk_gram(points)
+    assert torch.equal(matrix, matrix.T)
+    assert torch.equal(matrix.diagonal(), points.diagonal.ntk)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_stacks_are_the_matrices_of_each_set(depth):
+    kernel = PopulationKernel(MLP(bias_scale=1.0, depth=depth))
+    X, X_new = (torch.tensor(RNG.normal(size=(3, n, 5)), device="cuda") for n in (70, 130))
+    points, others = kernel.stacked_profile(X), kernel.stacked_profile(X_new)
+    for i, cross in enumerate(kernel.ntk_crosses(others, points)):
+        here, there = (kernel.profile(part[i].cpu()) for part in (X_new, X))
+        assert_allclose(cross.cpu(), kernel.ntk_cross(here, there), rtol=1e-12, atol=1e-12)
+    grams, crosses = kernel.ntk_grams(points), kernel.ntk_crosses(points, points)
+    for own, gram_of_own, cross in zip(X, grams, crosses, strict=True):
+        assert_allclose(gram_of_own.cpu(), kernel.ntk_gram(kernel.profile(own)).cpu(), rtol=1e-13)
+        assert_allclose(cross.cpu(), gram_of_own.cpu(), rtol=1e-7)  # a point with itself, without knowing that it is
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize(("is_fused", "budget"), [(True, 4 << 20), (False, gram.GPU_TEMPORARY_BYTES)])
+def test_temporaries_stay_within_their_budget(depth, is_fused, budget, monkeypatch):
+    if not is_fused:
+        monkeypatch.setattr(fused, "_compiled", lambda dual, kind, device: None)
+    kernel = PopulationKernel(MLP(depth=depth, bias_scale=1.0))
     points = kernel.profile(torch.randn(9000, 5, dtype=torch.float64, device="cuda"))
-    for depth in (1, 3):
-        kernel = PopulationKernel(MLP(depth=depth, bias_scale=1.0))
-        points = kernel.profile(torch.randn(9000, 5, dtype=torch.float64, device="cuda"))
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        matrix = kernel.ntk_gram(points)
-        peak = torch.cuda.max_memory_allocated() - before - matrix.numel() * 8
-        assert peak < 2 * gram.GPU_TEMPORARY_BYTES
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    matrix = kernel.ntk_gram(points)
+    assert torch.cuda.max_memory_allocated() - before - matrix.numel() * 8 < budget
 
 
 @pytest.mark.parametrize("interval", ["cheap_bootstrap", "batching"])

@@ -28,10 +28,12 @@ def test_each_answer_is_that_of_the_estimator(method, standardize):
 
 
 @pytest.mark.parametrize("network", [MLP(activation="erf"), MLP(activation="tanh"), MLP(depth=2, bias_scale=1.0)], ids=str)
-def test_any_kernel_and_common_points(network):
-    mean, _ = predict_interval_many(X, Y, X_NEW[0], network=network, regularization=1e-2, random_state=5)
+@pytest.mark.parametrize("interval", ["cheap_bootstrap", "batching"])
+def test_any_kernel_and_common_points(network, interval):
+    options = {"network": network, "regularization": 1e-2, "interval": interval}
+    mean, _ = predict_interval_many(X, Y, X_NEW[0], random_state=5, **options)
     for i in range(3):
-        reg = PNCRegressor(interval="cheap_bootstrap", random_state=5 + i, network=network, regularization=1e-2, device="cpu")
+        reg = PNCRegressor(random_state=5 + i, device="cpu", **options)
         assert_allclose(mean[i], reg.fit(X[i], Y[i]).predict(X_NEW[0]), rtol=1e-9, atol=1e-11)
 
 
@@ -71,7 +73,7 @@ def test_what_cannot_be_is_said(change, words):
 
 def test_singular_systems_are_counted():
     same = np.ones_like(X)
-    with pytest.raises(SingularKernelError, match=r"12 of 12 kernel matrices are singular to float64 at regularization=0"):
+    with pytest.raises(SingularKernelError, match=r"15 of 15 kernel matrices are singular to float64 at regularization=0"):
         predict_interval_many(same, Y, X_NEW, network=MLP(), regularization=0.0, standardize=False, interval=CheapBootstrap(4))
 
 

@@ -213,31 +213,20 @@ def reproduce(
     run(experiments, out, resume=resume, n_jobs=n_jobs, echo=typer.echo)
 
 
+_INTERRUPTED = 130  # what shells expect of a command that was stopped with Ctrl-C
+
+
 @app.command()
 def benchmark(
     rows: Annotated[int, typer.Option(min=16, help="Training rows.")] = 1024,
     repetitions: Annotated[int, typer.Option(min=1, help="Timings of each job; the median counts.")] = 5,
-    out: Annotated[Path | None, typer.Option(help="File for the figures, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the figures, as JSON; Ctrl-C keeps what there is.")] = None,
 ) -> None:
-    """What intervals cost: ratios against the floor and against other methods, in one run on this machine."""
-    import json
+    """What intervals cost: ratios against the floor and against other methods, in one run on this machine.
 
-    from tqdm import tqdm
+    MAPIE and laplace-torch take part where they are installed; they are the extra "benchmark". What is left out is named.
+    """
+    from unseed.benchmark.command import run
 
-    from unseed import benchmark as timing
-    from unseed.errors import InvalidInputError
-
-    if out is not None and not out.parent.is_dir():
-        raise InvalidInputError(f"out={str(out)!r}: the folder {str(out.parent)!r} does not exist; make it first")
-    with tqdm(desc="[unseed] timing") as bar:
-
-        def report(name: str) -> None:
-            bar.set_postfix_str(name)
-            bar.update()
-
-        result = timing.measure(rows, repetitions, report) | {"growth": timing.growth(repetitions, report)}
-        result["peak_bytes"] = timing.peak_bytes()
-    typer.echo(timing.describe(result))
-    if out is not None:
-        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        typer.echo(f"Figures: {out}")
+    if not run(rows, repetitions, out, typer.echo):
+        raise typer.Exit(_INTERRUPTED)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unseed.engines import cross_stacked, solve_stacked
-from unseed.errors import InvalidInputError
+from unseed.engines import StackedSets
+from unseed.errors import InvalidInputError, SingularKernelError
 from unseed.estimators.options import check_regularization
 from unseed.intervals import IntervalMethod, Replicates, resolve_interval
 from unseed.machine import available_bytes, resolve_device
@@ -85,16 +85,15 @@ def predict_interval_many(
     check_regularization(regularization)
     seeds = _seeds(random_state, len(sets.X))
     units = _Units.of(sets, active=standardize)
-    inputs, labels, points = units.inputs(sets.X), units.labels(sets.y), units.inputs(sets.X_new)
+    stacked = StackedSets.of(network, units.inputs(sets.X), units.labels(sets.y), units.inputs(sets.X_new))
     parts = []
     for some in _groups(sets, where):
-        cross = cross_stacked(network, points[some], inputs[some])  # a GPU is busy with it while resamples are drawn here
-        counts = _counts(method, sets.X.shape[1], seeds[some]).to(inputs)
-        parts.append(cross @ solve_stacked(network, inputs[some], labels[some], counts, regularization).mT)
-    predictions = (
-        units.in_units(torch.cat(parts)).permute(2, 1, 0).contiguous().cpu().numpy()
-    )  # (n_replicates, n_points, n_sets)
-    sizes = counts[0].sum(-1).cpu().numpy()
+        counts = _counts(method, sets.X.shape[1], seeds[some])  # while a GPU is busy with those before
+        parts.append(stacked.predict(some, counts, regularization))
+    _check_trained(torch.cat([part.singular for part in parts]), regularization)
+    by_set = units.in_units(torch.cat([part.values for part in parts]))
+    predictions = by_set.permute(2, 1, 0).contiguous().cpu().numpy()  # (n_replicates, n_points, n_sets)
+    sizes = counts[0].sum(-1).astype(np.float64)
     # To an interval method the data sets are so many outputs.
     estimate = method.estimate(cast(Replicates, _Predictions(predictions, sizes)), predictions[0])
     reach = np.stack([two_sided_quantile(level, estimate.degrees_of_freedom) * estimate.standard_error for level in levels], -1)
@@ -179,15 +178,23 @@ def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: t
     return _Sets(tensors["X"], tensors["y"], shared)
 
 
-def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> Tensor:
+def _check_trained(singular: Tensor, regularization: float) -> None:
+    if bool(singular.any()):
+        raise SingularKernelError(
+            f"{int(singular.sum())} of {singular.numel()} kernel matrices are singular to float64 at "
+            f"regularization={regularization:g}; raise it (try 1e-6)"
+        )
+
+
+def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> npt.NDArray[np.int32]:
     """How often each replicate of each data set counts each row. Shape (n_sets, n_replicates, n_rows)."""
     plans = (method.plan(n_rows, Streams(seed)).counts for seed in seeds)
     first = next(plans)
-    counts = np.empty((len(seeds), *first.shape))
+    counts = np.empty((len(seeds), *first.shape), dtype=np.int32)
     counts[0] = first
     for i, others in enumerate(plans, start=1):
         counts[i] = others
-    return torch.from_numpy(counts)
+    return counts
 
 
 def _seeds(random_state: int | Sequence[int], n_sets: int) -> list[int]:

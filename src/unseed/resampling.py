@@ -6,6 +6,7 @@ resamples, a half sample is zeros and ones. A count of c means exactly what c re
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +64,14 @@ def batches(n_rows: int, n_batches: int, streams: Streams) -> Plan:
         )
     order = streams.generator("resample", "batches").permutation(n_rows)
     counts = np.zeros((n_batches, n_rows), dtype=np.int64)
-    sizes = [n_rows // n_batches + (batch < n_rows % n_batches) for batch in range(n_batches)]
-    counts[np.repeat(np.arange(n_batches), sizes), order] = 1
+    counts[_batch_of_each(n_rows, n_batches), order] = 1
     return Plan(counts, reference=tuple(range(n_batches)))
+
+
+@lru_cache(maxsize=1)  # the same for every data set of a simulation
+def _batch_of_each(n_rows: int, n_batches: int) -> Counts:
+    sizes = [n_rows // n_batches + (batch < n_rows % n_batches) for batch in range(n_batches)]
+    return np.repeat(np.arange(n_batches), sizes)
 
 
 def bootstrap(n_rows: int, n_replications: int, streams: Streams) -> Counts:

@@ -34,12 +34,31 @@ def outcomes(
     >>> list(outcomes((delayed(abs)(i) for i in (-1, -2)), n_jobs=1, ahead=2))
     [1, 2]
     """
+    yield from _begun(tasks, n_jobs, ahead, prefer, ordered)
+
+
+def begun(tasks: Iterable[Any], n_jobs: int | None, *, ahead: int) -> Iterator[Any]:
+    """The same, the first of them at work already when this returns, where the backend can do so; all must be taken."""
+    return _begun(tasks, n_jobs, ahead, None, True)
+
+
+def _begun(tasks: Iterable[Any], n_jobs: int | None, ahead: int, prefer: str | None, ordered: bool) -> Iterator[Any]:
     backend, _ = get_active_backend(prefer=prefer)
-    if getattr(backend, "supports_return_generator", False):
-        return_as = "generator" if ordered else "generator_unordered"
-        yield from Parallel(n_jobs, prefer=prefer, return_as=return_as, pre_dispatch=f"{ahead}*n_jobs")(tasks)
-        return
+    if not getattr(backend, "supports_return_generator", False):
+        return _in_waves(tasks, n_jobs, ahead, prefer)
+    return_as = "generator" if ordered else "generator_unordered"
+    found: Iterator[Any] = Parallel(n_jobs, prefer=prefer, return_as=return_as, pre_dispatch=f"{ahead}*n_jobs")(tasks)
+    return found
+
+
+def _in_waves(tasks: Iterable[Any], n_jobs: int | None, ahead: int, prefer: str | None) -> Iterator[Any]:
     waiting = iter(tasks)
     with Parallel(n_jobs, prefer=prefer, pre_dispatch="all") as parallel:  # workers stay from wave to wave
         while wave := list(islice(waiting, ahead * effective_n_jobs(n_jobs))):
             yield from parallel(wave)
+
+
+def shares_memory(n_jobs: int | None) -> bool:
+    """Whether tasks run in this process, and can look at one matrix without its being sent to each."""
+    backend, _ = get_active_backend(prefer="threads")
+    return bool(getattr(backend, "supports_sharedmem", False)) or effective_n_jobs(n_jobs) == 1

@@ -112,9 +112,10 @@ def test_linearized_network_is_ridge_regression_on_its_gradients():
 
 class TestNetworkEngine:
     def test_width_comes_from_engine_network_or_rows(self):
-        assert fitted(NetworkEngine(width=50))._replicates.trained.batch.width == 50
-        assert fitted(NetworkEngine())._replicates.trained.batch.width == 1024
-        plain = fitted(NetworkEngine(trainer=GradientDescent(steps=1)), network=MLP())
+        one_step = GradientDescent(steps=1)
+        assert fitted(NetworkEngine(width=50, trainer=one_step))._replicates.trained.batch.width == 50
+        assert fitted(NetworkEngine(trainer=one_step))._replicates.trained.batch.width == 1024
+        plain = fitted(NetworkEngine(trainer=one_step), network=MLP())
         assert plain._replicates.trained.batch.width == 32 * 40
 
     def test_base_and_auxiliary_share_their_start_and_replicates_do_not(self):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
 from unseed.errors import AccuracyWarning, InvalidInputError
-from unseed.kernels import PopulationKernel, nngp, ntk
+from unseed.kernels import PopulationKernel, nngp, ntk, shallow
 from unseed.networks import MLPBatch
 
 BIASES = {
@@ -232,22 +232,56 @@ def test_products_without_the_matrix_are_those_with_it(sizes):
     assert_allclose(kernel.ntk_gram_product(there, columns), kernel.ntk_gram(there) @ columns, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize(
+    "options", [{"bias_scale": 0.7}, {"bias_scale": 0.0}, {"bias_scale": 0.7, "bias_init": "zero"}], ids=str
+)
+@pytest.mark.parametrize("close", [0, 1e-9, 0.02])
+def test_the_short_cut_of_one_hidden_layer(options, close, monkeypatch):
+    """Of points that are far from each other in some tiles, and close or the same in others."""
+    monkeypatch.setattr(shallow, "NUMPY_IS_VECTORISED", True)  # also where it is not the faster way
+    rng = np.random.default_rng(0)
+    right = rng.normal(size=(1500, 6))
+    left = np.concatenate([rng.normal(size=(300, 6)), right[:4] + close * rng.normal(size=(4, 6)), np.zeros((1, 6))])
+    columns = torch.tensor(rng.normal(size=(1500, 3)))
+    kernel = PopulationKernel(MLP(weight_std=1.3, **options))
+    here, there = (kernel.profile(torch.tensor(rows)) for rows in (left, right))
+    expected = kernel.ntk_cross(here, there) @ columns
+    assert_allclose(kernel.ntk_product(here, there, columns), expected, rtol=1e-12, atol=1e-12 * float(expected.abs().max()))
+
+
+def test_the_short_cut_is_for_one_hidden_relu_layer(monkeypatch):
+    monkeypatch.setattr(shallow, "NUMPY_IS_VECTORISED", True)
+    points, columns = torch.eye(4, dtype=torch.float64), torch.ones(4, 1, dtype=torch.float64)
+
+    def is_taken(network):
+        return shallow.ShallowColumns.of(network, PopulationKernel(network).profile(points), columns) is not None
+
+    assert is_taken(MLP(bias_scale=1.0))
+    for other in (MLP(bias_scale=1.0, depth=2), MLP(activation="erf"), MLP(bias_scale=1.0, bias_init="zero")):
+        assert not is_taken(other)
+
+
 def test_threads_change_nothing():
-    points = torch.tensor(np.random.default_rng(0).normal(size=(700, 3)))
+    rng = np.random.default_rng(0)
+    points = torch.tensor(rng.normal(size=(4001, 3)))
     kernel = PopulationKernel(MLP(bias_scale=1.0))
-    at, columns = kernel.profile(points), points[:, :2]
+    at, some = kernel.profile(points), kernel.profile(points[:700])
     threads = torch.get_num_threads()
     found = []
-    for n_threads in (1, 3):
+    for n_threads in (1, 2, 3):
         torch.set_num_threads(n_threads)
-        found.append((kernel.ntk_gram(at), kernel.ntk_gram_product(at, columns)))
+        results = [kernel.ntk_gram(some)]
+        for columns in (points[:, :1], torch.tensor(np.random.default_rng(1).normal(size=(4001, 7)))):
+            results += [kernel.ntk_gram_product(at, columns), kernel.ntk_product(some, at, columns)]
+            results += [kernel.nngp_product(some, at, columns), kernel.ntk_product(at, some, columns[:700])]
+        found.append(results)
         assert torch.get_num_threads() == n_threads
     torch.set_num_threads(threads)
-    for one, three in zip(*found, strict=True):
-        assert torch.equal(one, three)
+    for one, *others in zip(*found, strict=True):
+        assert all(torch.equal(one, other) for other in others)
 
 
 @pytest.mark.parametrize("path", ["numpy", "torch"])
 def test_both_ways_to_an_arctangent_agree(path, monkeypatch):
-    monkeypatch.setattr("unseed.kernels.geometry._NUMPY_IS_VECTORISED", path == "numpy")
+    monkeypatch.setattr("unseed.kernels.geometry.NUMPY_IS_VECTORISED", path == "numpy")
     assert_matches_oracle(MLP(depth=2, bias_scale=1.0), POINTS[:3])

@@ -12,8 +12,8 @@ from unseed.commands.voice import Voice
 from unseed.errors import InvalidInputError
 from unseed.estimators import PNCRegressor
 from unseed.findings import Diagnosis
-from unseed.machine import threads_for
 from unseed.tables import Table, read_table
+from unseed.threads import threads_for
 
 _NAMED = 10
 

@@ -12,11 +12,11 @@ import pandas as pd
 
 from unseed.commands.model import Origin, Regressor, TableModel
 from unseed.commands.voice import Voice
-from unseed.costs import Job, Rates, forecast
+from unseed.costs import Job, Rates, forecast, shortage
 from unseed.errors import InvalidInputError
 from unseed.estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed.intervals import resolve_interval
-from unseed.machine import resolve_device
+from unseed.machine import available_bytes, resolve_device
 from unseed.persistence import check_target
 from unseed.results import FloatArray, LeaveOneOut
 from unseed.tables import Schema, Table, check_output, named_columns, read_table
@@ -104,7 +104,12 @@ def _forecast(estimator: Regressor, shape: tuple[int, int], y: FloatArray, voice
     job = Job.of(estimator, shape[0], shape[1], points=_FORECAST_POINTS, outputs=y.shape[1] if y.ndim > 1 else 1)
     expected = forecast(job, Rates.for_job(job))
     voice.say(f"Fitting, and intervals at {_FORECAST_POINTS:,} rows, would take {expected}. Nothing was written.")
-    voice.finish({"estimator": type(estimator).__name__, "rows": shape[0], "features": shape[1], **asdict(expected)})
+    available, lack = available_bytes(job.device), shortage(job, expected.bytes)
+    if lack is not None:
+        in_blocks = "; --interval batching trains in blocks" if job.block is None and job.rows > MOST_ROWS else ""
+        voice.note(f"this does not fit here: {lack}{in_blocks}")
+    figures = asdict(expected) | {"available_bytes": available, "fits": lack is None}
+    voice.finish({"estimator": type(estimator).__name__, "rows": shape[0], "features": shape[1], **figures})
 
 
 def _report(

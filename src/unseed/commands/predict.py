@@ -12,9 +12,9 @@ import pandas as pd
 from unseed.commands.model import Regressor, TableModel
 from unseed.commands.voice import Voice
 from unseed.errors import InvalidInputError
-from unseed.machine import threads_for
 from unseed.results import FloatArray, check_level
 from unseed.tables import Schema, Table, check_output, read_table, write_table
+from unseed.threads import threads_for
 
 TYPED = (".parquet", ".pq")
 EXTENSIONS = (".csv", ".tsv", *TYPED)

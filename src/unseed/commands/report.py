@@ -11,10 +11,10 @@ from typing import Any
 from unseed.commands.model import TableModel
 from unseed.commands.voice import Voice
 from unseed.errors import InvalidInputError
-from unseed.machine import threads_for
 from unseed.report import Report, build, checked_rows, in_short, write_page
 from unseed.results import FloatArray, check_level
 from unseed.tables import Table, check_output, named_columns, read_table
+from unseed.threads import threads_for
 
 EXTENSIONS = (".html", ".htm")
 

@@ -12,7 +12,7 @@ from unseed.costs.job import Job
 from unseed.costs.timing import best_seconds
 from unseed.engines import NetworkEngine, Task, make_batch
 from unseed.engines.cohorts import Trainer, groups_of_similar_size
-from unseed.engines.forecast import network_bytes
+from unseed.engines.forecast import check_network_memory, network_bytes
 from unseed.networks import MLPBatch, ModuleBatch, NetworkBatch
 from unseed.random import Streams
 from unseed.solvers import SGD
@@ -72,7 +72,7 @@ class NetworkRates:
     @classmethod
     def measure(cls, job: Job) -> NetworkRates:
         """Trials on a few rows; those of training on as many networks at once as are trained together."""
-        dtype = getattr(torch, job.engine.dtype) if isinstance(job.engine, NetworkEngine) else torch.float64
+        dtype = _precision(job)
         batch = _batch(job, dtype)
         exact = batch.in_double() if isinstance(batch, ModuleBatch) else batch
         generator = Streams(0).generator("start")
@@ -111,6 +111,18 @@ def _step(batch: NetworkBatch, parameters: Tensor, job: Job, trainer: Trainer) -
         seconds += each * longest * len(group) / at_once
         trained += sum(job.replicate_rows[r] for r in group)
     return seconds / (GROUPS * trained)
+
+
+def check_memory_of_networks(job: Job) -> None:
+    """Refuse networks whose memory is not there, and name a width that would fit."""
+    dtype = _precision(job)
+    check_network_memory(_batch(job, dtype), job.plan, GROUPS, dtype.itemsize, job.device)
+
+
+def _precision(job: Job) -> torch.dtype:
+    """Of training."""
+    dtype: torch.dtype = getattr(torch, job.engine.dtype) if isinstance(job.engine, NetworkEngine) else torch.float64
+    return dtype
 
 
 def _batch(job: Job, dtype: torch.dtype) -> NetworkBatch:

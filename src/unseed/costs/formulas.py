@@ -6,17 +6,24 @@ written) and p new points; matrices that are cut out of another cost a little to
     cheap bootstrap    n²/2 · e + C(n) + R · C(0.632 n)        points   n p · e
     half sampling      n²/2 · e + C(n) + R · C(n/2)            points   n p · e
     sectioning         n²/2 · e + C(n) + m' · C(n/m')          points   n p · e
-    truth              sectioning, and its rival's n²/2 · e + C(n); points   2 n p · e and n² p multiplications
+    truth              sectioning, and its rival's n²/2 · e + C(n) where the network is chosen, up to 4,096 rows;
+                       points   2 n p · e and n² (p + q)/2 multiplications, q = min(n, 1,500) rows that are checked
     batching           n²/2m' · e + m' · C(n/m')               points   n p · e
-    jackknife          n²/2 · e + C(n)                         points   n p · e and 2 n² p multiplications
+    jackknife          n²/2 · e + C(n)                         points   n p · e and n² p multiplications
     blocks of b rows   n b/2 · e + n/b · C(b)                  points   n p · e
+
+Replicates of which only the predictions are wanted take M(n) of a float32 factor in place of C(n) with precision="mixed".
+Training that is stopped takes S(n) of an eigendecomposition in place of C(n), or a product with the matrix for each step and
+output where steps · outputs are at most 1.5 n, the rate is a number, and no direction may diverge (which only the data
+know, and is assumed). With r rows of the preconditioner, a network on all rows beside blocks adds 3/2 n r² multiplications
+and for each iteration n²/2 · e. `costs.blocks` has blocks on several machines.
 
 Finite networks have no kernel to share: every replicate has a tangent kernel T(n, n) of its own. With G(n) the seconds of
 outputs and gradient of n rows, and F(p) those of outputs alone, a replicate of n rows takes
 
     linearized         T(n, n) + C(n)                                            points   T(n, p)
     Gauss-Newton       2 steps · (T(n, n) + 6 C(n) + 8 G(n))                     points   2 F(p)
-    descent            2 steps · G(n)                                            points   2 F(p)
+    descent            2 (steps + 1) · G(n)                                      points   2 F(p)
     mini-batches       2 epochs · 2 G(n)                                         points   2 F(p)
 
 and the truth or the jackknife T(n, n) + C(n) of the network on all rows, and T(n, p) at the points.
@@ -29,21 +36,24 @@ from dataclasses import dataclass
 
 import torch
 
+from unseed.costs.blocks import fitting_seconds, predicting_seconds
 from unseed.costs.finite import GROUPS, NetworkRates
 from unseed.costs.job import Job
+from unseed.costs.memory import disk_bytes, peak_bytes
 from unseed.costs.rates import Rates
-from unseed.engines.forecast import bytes_needed, shares_one_gram
+from unseed.engines.forecast import shares_one_gram
 from unseed.errors import InvalidInputError
 from unseed.estimators.recipe import RIVAL_ROWS
 from unseed.machine import gigabytes
 from unseed.selection import AutoNetwork
-from unseed.solvers import SGD, GaussNewton, GradientDescent
+from unseed.solvers import SGD, Converged, GaussNewton, GradientDescent
 
 _EVALUATIONS = (520, 48, 42)  # of the three stages of a choice: counted on four data sets, 430 to 640, 48 to 49, 42
 _CHECKED_ROWS = 1500  # of which posterior variances are looked at once, of errors and of the amplitude
 _MISFIT = 0.04  # seconds until curves are laid through their errors
 _TRIED_DAMPINGS, _GRADIENTS_OF_A_STEP = 6, 8
 _GAUSS_NEWTON_STEPS = 18  # of the 30 it may take at most; 15 to 30 were counted
+_STEPS_PER_ROW = 1.5  # up to which StoppedRidge goes step by step
 _POINTS_OF_A_POSTERIOR = 32  # at a time, each time with the signals of all rows
 
 
@@ -56,9 +66,13 @@ class Forecast:
     choosing, fitting, predicting : float
         Seconds.
     bytes : int
-        Peak of the large matrices; blocks also hold all rows.
+        Peak of the large matrices; of blocks also the rows that are held.
     may_end_early : bool
         Whether training stops by itself, and the time is that of all the steps it may take.
+    disk : int
+        Bytes of blocks that are kept in files.
+    assumed : str
+        A number that only the data know, and was assumed; nothing where there is none.
     """
 
     choosing: float
@@ -66,6 +80,8 @@ class Forecast:
     predicting: float
     bytes: int
     may_end_early: bool = False
+    disk: int = 0
+    assumed: str = ""
 
     @property
     def seconds(self) -> float:
@@ -75,7 +91,9 @@ class Forecast:
     def __str__(self) -> str:
         parts = [f"{name} {duration(value)}" for name, value in self._parts() if value]
         words = "at most about" if self.may_end_early else "about"
-        return f"{words} {duration(self.seconds)} ({', '.join(parts)}) and {gigabytes(self.bytes)} of memory"
+        disk = f", {gigabytes(self.disk)} on disk" if self.disk else ""
+        assumed = f", if {self.assumed}" if self.assumed else ""
+        return f"{words} {duration(self.seconds)} ({', '.join(parts)}) and {gigabytes(self.bytes)} of memory{disk}{assumed}"
 
     def _parts(self) -> list[tuple[str, float]]:
         return [("choosing the network", self.choosing), ("fitting", self.fitting), ("predicting", self.predicting)]
@@ -91,30 +109,46 @@ def forecast(job: Job, rates: Rates) -> Forecast:
     about 38 s (fitting 33 s, predicting 5.0 s) and 0.3 GB of memory
     """
     if job.block is not None:
-        return _blocks(job, rates, job.block)
+        return _blocks(job, rates)
     return _infinite(job, rates) if job.is_infinite else _finite(job, rates)
 
 
-def _blocks(job: Job, rates: Rates, block: int) -> Forecast:
-    each = rates.task + rates.gram(block) + rates.factorisation(block) + rates.row * block
-    fitting = job.rows / block * each / job.machines
-    predicting = rates.row * job.points + (rates.entry * job.points + rates.task / block) * job.rows / job.machines
-    held = 8 * job.rows * (job.features + 2 * job.outputs)  # by the process that asks, wherever blocks are solved
-    return Forecast(_choosing(job, rates), rates.start + fitting, predicting, 8 * job.workers * block**2 + 2 * held)
+def _blocks(job: Job, rates: Rates) -> Forecast:
+    assumed = ""
+    if job.centre is not None:
+        number = job.centre.iterations(job.rows, job.landmarks)
+        assumed = f"{number} iterations find the centre (they may be {job.centre.max_iterations})"
+    fitting = rates.start + fitting_seconds(job, rates)
+    times = _choosing(job, rates), fitting, predicting_seconds(job, rates)
+    return Forecast(*times, peak_bytes(job), disk=disk_bytes(job), assumed=assumed)
 
 
 def _infinite(job: Job, rates: Rates) -> Forecast:
     distinct, shares = job.replicate_rows, shares_one_gram(job.plan)
     fitting = rates.gram(job.rows) if shares else sum(map(rates.gram, distinct))
-    fitting += sum(map(rates.factorisation, distinct)) + rates.task * len(distinct)
+    kept = job.plan.reference  # their factors are in float64
+    fitting += sum(_solving(job, rates, n, job.outputs, keeps_factor=r in kept) for r, n in enumerate(distinct))
+    fitting += rates.task * len(distinct)
     if shares:
         fitting += rates.cut * sum(n**2 for n in distinct if n < job.rows)
     if job.interval.uses_posterior and job.chooses and job.rows <= RIVAL_ROWS:
         fitting += rates.gram(job.rows) + rates.factorisation(job.rows)
     entries = (1 + job.interval.uses_posterior) * job.rows
     predicting = (rates.row + rates.entry * entries) * job.points + _solves(job, rates, job.rows)
-    copies = 1 if job.device.type == "cuda" else 0
-    return Forecast(_choosing(job, rates), rates.start + fitting, predicting, bytes_needed(job.plan, copies=copies))
+    return Forecast(_choosing(job, rates), rates.start + fitting, predicting, peak_bytes(job))
+
+
+def _solving(job: Job, rates: Rates, n: int, columns: int, *, keeps_factor: bool) -> float:
+    """Seconds of a system of n rows with its matrix there, by the way that the engine takes."""
+    training = job.training
+    if isinstance(training, Converged):
+        return rates.mixed(n) if job.is_mixed and not keeps_factor else rates.factorisation(n)
+    known = rates.of_solvers(f"training={training}")
+    if isinstance(training, GradientDescent) and not isinstance(training.rate, str):
+        products = training.steps * columns
+        if products <= _STEPS_PER_ROW * n:
+            return known.product * (products + 1) * n**2  # and a look at all entries, whether it may diverge
+    return known.spectral(n)
 
 
 def _finite(job: Job, rates: Rates) -> Forecast:
@@ -123,7 +157,8 @@ def _finite(job: Job, rates: Rates) -> Forecast:
         raise InvalidInputError(f"these rates know nothing of engine={job.engine}; take Rates.for_job(job)")
     trainer, sizes = job.trainer, job.replicate_rows
     if trainer is None:
-        trained = sum(speed.tangent(n, n) + rates.factorisation(n * job.outputs) for n in sizes)
+        systems = (_solving(job, rates, n * job.outputs, GROUPS, keeps_factor=True) for n in sizes)
+        trained = sum(speed.tangent(n, n) for n in sizes) + sum(systems)
         predicting = sum(speed.tangent(n, job.points) for n in sizes)
     else:
         trained = GROUPS * _training(trainer, job, rates, speed)

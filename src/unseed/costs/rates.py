@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,15 +10,20 @@ import torch
 
 from unseed.costs.finite import NetworkRates
 from unseed.costs.job import TYPICAL_NETWORK, Job
-from unseed.costs.timing import best_seconds, seconds_of
+from unseed.costs.solvers import SolverRates
+from unseed.costs.timing import Growth, best_seconds, busy_seconds
 from unseed.engines import BlockFit
 from unseed.engines.systems import cut_out
+from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel
-from unseed.machine import finish, on_all_cores, one_thread
 from unseed.networks import MLP
 from unseed.selection.criteria import evidence
 from unseed.selection.landscape import Architecture, Landscape
-from unseed.solvers import WeightedRidge
+from unseed.solvers import Converged, WeightedRidge
+from unseed.threads import one_thread
+
+# Of a CPU also a power of two, whose columns compete for the same lines of its caches.
+_SIZES = {"cpu": (768, 2048, 2304), "cuda": (8192, 12288)}
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Rates:
         Seconds that any fit takes.
     network : NetworkRates or None
         Those of finite networks, for the engines that have them.
+    solvers : SolverRates or None
+        Those of stopped training, mixed precision and a centre on all rows, for jobs that ask for one of them.
     """
 
     cubic: float
@@ -61,22 +67,24 @@ class Rates:
     task: float = 0.0
     start: float = 0.02
     network: NetworkRates | None = None
+    solvers: SolverRates | None = None
 
     @classmethod
     def for_job(cls, job: Job) -> Rates:
         """All that a job's forecast needs, on this machine, as busy as it is now."""
         network = job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
         rates = cls.measure(job.features, job.device, network)
-        return rates if job.is_infinite else replace(rates, network=NetworkRates.measure(job))
+        if not job.is_infinite:
+            rates = replace(rates, network=NetworkRates.measure(job))
+        if not isinstance(job.training, Converged) or job.is_mixed or job.centre is not None:
+            rates = replace(rates, solvers=SolverRates.measure(network, _some_rows(job.features, job.device)))
+        return rates
 
     @classmethod
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
         """Those of the kernel engine and of blocks, on this machine, as busy as it is now."""
         where = device or torch.device("cpu")
-        # Of a CPU also a power of two, whose columns compete for the same lines of its caches.
-        sizes = (8192, 12288) if where.type == "cuda" else (768, 2048, 2304)
-        rng = np.random.default_rng(0)
-        X = torch.tensor(rng.normal(size=(max(sizes), n_features)), device=where)
+        sizes, X, rng = _SIZES[where.type], _some_rows(n_features, where), np.random.default_rng(1)
         kernel = PopulationKernel(network)
         points = kernel.profile(X)
         few = 4096 if where.type == "cuda" else 1024
@@ -90,14 +98,16 @@ class Rates:
             kept = torch.from_numpy(np.flatnonzero(rng.random(n) < 0.632)).to(where)
             cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
             gram.diagonal().add_(gram.diagonal().mean())
-            seconds[n], factor = _best_factorisation(gram, where)
+            counts = gram.new_ones(n)
+            seconds[n] = busy_seconds(partial(WeightedRidge.factorise, counts=counts, regularization=0.0), gram)
+            factor = WeightedRidge.factorise(gram, counts, 0.0)
         large = max(sizes)
-        cubic, quadratic = _fitted(seconds)
+        factorisation = Growth.fitted(seconds)
         columns = torch.ones(large, 512, dtype=X.dtype, device=where)
         multiplication = best_seconds(lambda: factor.whiten(columns), where) / (large**2 / 2 * 512)
         return cls(
-            cubic,
-            quadratic,
+            factorisation.cubic,
+            factorisation.quadratic,
             entry,
             pair,
             cut,
@@ -109,20 +119,25 @@ class Rates:
 
     def factorisation(self, n: float) -> float:
         """C(n)."""
-        return self.cubic * n**3 / 3 + self.quadratic * n**2
+        return Growth(self.cubic, self.quadratic)(n)
+
+    def mixed(self, n: float) -> float:
+        """A solve with a float32 factor."""
+        return self.of_solvers("precision='mixed'").mixed(n)
+
+    def of_solvers(self, option: str) -> SolverRates:
+        """Those that an option needs, or an error that names it."""
+        if self.solvers is None:
+            raise InvalidInputError(f"these rates know nothing of {option}; take Rates.for_job(job)")
+        return self.solvers
 
     def gram(self, n: float) -> float:
         """A symmetric matrix of the kernel."""
         return self.pair * n**2 / 2
 
 
-def _fitted(seconds: dict[int, float]) -> tuple[float, float]:
-    """Cubic and quadratic rate of a factorisation from a few sizes."""
-    n, each = np.array(list(seconds)), np.array([taken / n**2 for n, taken in seconds.items()])
-    slope = float(np.polyfit(n, each, 1)[0])
-    whole = each.mean() / n.mean()  # if nothing of it were quadratic
-    slope = min(max(slope, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
-    return 3 * slope, float(each.mean() - slope * n.mean())
+def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:
+    return torch.tensor(np.random.default_rng(0).normal(size=(max(_SIZES[device.type]), n_features)), device=device)
 
 
 def _evaluation(X: torch.Tensor) -> float:
@@ -143,24 +158,3 @@ def _handling(n_features: int, device: torch.device) -> float:
     rng = np.random.default_rng(0)
     X, order = rng.normal(size=(n_rows, n_features)), rng.permutation(n_rows)
     return best_seconds(lambda: ((torch.from_numpy(X[order]) - 1.0) / 2.0).to(device), device) / n_rows
-
-
-def _best_factorisation(gram: torch.Tensor, device: torch.device) -> tuple[float, WeightedRidge]:
-    """Seconds of one when every core is busy with one of its own, and a factor."""
-    counts = torch.ones(len(gram), dtype=gram.dtype, device=device)
-    cores = torch.get_num_threads() if device.type == "cpu" else 1
-    at_once = min(cores, 4)
-    times = []
-    for _ in range(3):
-        matrices = [gram.clone() for _ in range(at_once)]
-        factors: list[WeightedRidge] = []
-
-        def factorise(matrix: torch.Tensor, factors: list[WeightedRidge] = factors) -> None:
-            factors.append(WeightedRidge.factorise(matrix, counts, 0.0))
-
-        times.append(seconds_of(partial(_all, factorise, matrices, device), device) / cores)
-    return min(times), factors[0]
-
-
-def _all(function: Callable[[torch.Tensor], None], matrices: list[torch.Tensor], device: torch.device) -> None:
-    finish(on_all_cores(function, matrices, device, len(matrices)))

@@ -6,8 +6,9 @@ from unseed.engines.blocks import BlockFit, FullFit, block_rows
 from unseed.engines.kernel import KernelEngine, KernelReplicates
 from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
-from unseed.engines.stacks import cross_stacked, solve_stacked
+from unseed.engines.stacks import StackedSets
 from unseed.engines.starts import make_batch
+from unseed.engines.stored import StoredBlock, TrainedBlock, store_block
 from unseed.engines.tangent import TangentFit
 
 __all__ = [
@@ -27,11 +28,13 @@ __all__ = [
     "Network",
     "NetworkEngine",
     "NetworkReplicates",
+    "StackedSets",
+    "StoredBlock",
     "TangentFit",
     "Task",
     "Trained",
+    "TrainedBlock",
     "block_rows",
-    "cross_stacked",
     "make_batch",
-    "solve_stacked",
+    "store_block",
 ]

@@ -39,15 +39,29 @@ class BlockFit:
     @classmethod
     def solve(cls, network: MLP, X: Tensor, labels: Tensor, regularization: float, *, is_mixed: bool = False) -> BlockFit:
         """One Gram matrix, one factorisation; both are gone when this returns."""
+        return cls(X, *cls.weights(network, X, labels, regularization, is_mixed=is_mixed))
+
+    @staticmethod
+    def weights(
+        network: MLP, X: Tensor, labels: Tensor, regularization: float, *, is_mixed: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Dual weights, and the labels that are kept: all of a block that whoever has its rows does not know."""
         kernel, n = PopulationKernel(network), len(X)
         matrix = kernel.ntk_gram(kernel.profile(X))
         dual = solve_ridge(matrix, labels.new_ones(n), regularization, labels, is_mixed=is_mixed)
-        return cls(X, dual.contiguous(), labels[:: check_step(n)].clone())
+        return dual.contiguous(), labels[:: check_step(n)].clone()
 
-    @property
-    def checked_rows(self) -> Tensor:
-        """Rows of the labels kept. Shape (m, d)."""
-        return self.X[:: check_step(len(self.X))]
+    def some_checked(self, n_rows: int) -> tuple[Tensor, Tensor]:
+        """So many of the rows whose labels were kept, evenly, and those labels."""
+        some = torch.linspace(0, len(self.checked) - 1, min(n_rows, len(self.checked))).long()
+        return self.X[:: check_step(len(self.X))][some], self.checked[some]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def load(self) -> BlockFit:
+        """Itself: it is in memory."""
+        return self
 
     def predict(self, network: MLP, X: Tensor) -> Tensor:
         """Shape (n_points, n_outputs)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from joblib import delayed
 from torch import Tensor
 
 from unseed.engines.base import Task
@@ -12,6 +13,7 @@ from unseed.networks import NetworkBatch
 from unseed.progress import Progress
 from unseed.resampling import Plan
 from unseed.solvers import SGD, Fit, GaussNewton, GradientDescent, Objective, descend
+from unseed.tasks import outcomes
 
 Trainer = GaussNewton | GradientDescent | SGD
 _SIMILAR = 1.25  # replicates whose numbers of rows differ by less are padded and trained together
@@ -60,6 +62,22 @@ def train_group(
             )
         todo = todo[at_once:]
     return done
+
+
+def train_elsewhere(
+    task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor, trainer: Trainer, allow_tf32: bool, n_jobs: int | None
+) -> dict[int, Fit]:
+    """Every replicate by itself, as a task for any worker, which is sent its rows and its start."""
+    tasks = (
+        delayed(_train_alone)(trainer, _objective([replicate], task, plan, batch, starts), allow_tf32)
+        for replicate in range(len(plan.counts))
+    )
+    return dict(enumerate(outcomes(tasks, n_jobs, ahead=2)))
+
+
+def _train_alone(trainer: Trainer, objective: Objective, allow_tf32: bool) -> Fit:
+    with MatrixPrecision(allow_tf32):
+        return _train(trainer, objective, Progress(active=False))
 
 
 def _is_lack_of_memory(error: RuntimeError) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from joblib import Parallel, delayed
@@ -16,6 +16,7 @@ from unseed.engines.tangent import TangentFit
 from unseed.errors import InvalidInputError
 from unseed.resampling import Plan
 from unseed.solvers import Converged, Training
+from unseed.tasks import begun, shares_memory
 
 
 @dataclass(frozen=True)
@@ -57,24 +58,40 @@ class LinearizedEngine:
         check_network_memory(batch, plan, 1, 8, task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device)
 
-        def solve(replicate: int, rows: Tensor, counts: Tensor) -> tuple[TangentFit, Tensor]:
-            X = task.X[rows]
-            tangent = TangentFit(batch, starts[replicate][None], X, counts, task.regularization, self.training)
-            start = batch.outputs(starts[replicate][None], X[None])[0]
-            return tangent, tangent.solve(task.labels[rows] - start[:, None, :])
-
-        jobs = [
-            delayed(solve)(r, torch.from_numpy(rows).to(task.X.device), torch.from_numpy(counts).to(task.X))
-            for r, (rows, counts) in enumerate(plan.replicates())
-        ]
-        solved = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
+        tangents, labels = [], []
+        for start, (own, counts) in zip(starts, plan.replicates(), strict=True):
+            rows = torch.from_numpy(own).to(task.X.device)
+            weights = torch.from_numpy(counts).to(task.X)
+            tangents.append(TangentFit(batch, start[None], task.X[rows], weights, task.regularization, self.training))
+            labels.append(task.labels[rows])
+        duals = _solve(tangents, labels, set(plan.reference), n_jobs)
         references = [torch.from_numpy(plan.counts[r].nonzero()[0]).to(task.X.device) for r in plan.reference]
         return LinearizedReplicates(
-            [tangent for tangent, _ in solved],
-            [dual for _, dual in solved],
+            tangents,
+            duals,
             plan.reference,
             [task.contrast[rows] for rows in references],
         )
+
+
+def _solve(tangents: list[TangentFit], labels: list[Tensor], kept: set[int], n_jobs: int | None) -> list[Tensor]:
+    """Dual weights of every replicate. Workers elsewhere are sent its rows and start; factors that are kept are made here."""
+    here = range(len(tangents)) if shares_memory(n_jobs) else kept
+    there = [r for r in range(len(tangents)) if r not in here]
+    # A view would be sent with all that it is a view of.
+    sent = (replace(tangents[r], parameters=tangents[r].parameters.clone()) for r in there)
+    found = begun((delayed(_dual)(tangent, labels[r]) for r, tangent in zip(there, sent, strict=True)), n_jobs, ahead=2)
+    # replace() makes a copy whose factor is forgotten with it
+    tasks = (delayed(_dual)(tangents[r] if r in kept else replace(tangents[r]), labels[r]) for r in here)
+    duals = dict(zip(here, Parallel(n_jobs=n_jobs, require="sharedmem")(tasks), strict=True))
+    duals |= dict(zip(there, found, strict=True))
+    return [duals[r] for r in range(len(tangents))]
+
+
+def _dual(tangent: TangentFit, labels: Tensor) -> Tensor:
+    """A task for any worker: what the labels are beyond the start, solved for."""
+    start = tangent.start(tangent.X)
+    return tangent.solve(labels - start[:, None, :])
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from unseed.checks import check_flag, check_whole_number
 from unseed.engines.base import Convergence, LeftOut, Task, pooled_noise
-from unseed.engines.cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_group
+from unseed.engines.cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_elsewhere, train_group
 from unseed.engines.forecast import check_network_memory
 from unseed.engines.starts import draw_starts, make_batch
 from unseed.engines.tangent import TangentFit
@@ -23,6 +23,7 @@ from unseed.machine import available_bytes
 from unseed.networks import MLPBatch, ModuleBatch, NetworkBatch
 from unseed.resampling import Plan
 from unseed.solvers import SGD, Fit, GaussNewton, GradientDescent
+from unseed.tasks import shares_memory
 
 _NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
 
@@ -77,24 +78,32 @@ allow_tf32=False)
         return not isinstance(self.trainer, GradientDescent) or self.trainer.tolerance is not None
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> NetworkReplicates:
-        """Train all networks of all replicates; those of similar size at the same time.
+        """Train all networks of all replicates.
 
-        ``n_jobs`` plays no part: the networks already share every matrix product.
+        In this process those of similar size train together, whatever ``n_jobs`` is, since they share every matrix
+        product; other processes train one replicate at a time.
         """
         dtype = getattr(torch, self.dtype)
         batch = make_batch(task, self.width, dtype)
         check_network_memory(batch, plan, task.labels.shape[1], dtype.itemsize, task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, dtype)
         trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=isinstance(batch, MLPBatch))
+        if shares_memory(n_jobs):
+            fits = self._train_here(task, plan, batch, starts, trainer)
+        else:
+            fits = train_elsewhere(task, plan, batch, starts, trainer, self.allow_tf32, n_jobs)
+        trained = NetworkReplicates(batch, starts, _in_order(fits, "parameters"), plan, task, _convergence(fits, trainer))
+        _warn_if_not_converged(trained.convergence)
+        return trained
+
+    def _train_here(self, task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor, trainer: Trainer) -> dict[int, Fit]:
         fits: dict[int, Fit] = {}
         with MatrixPrecision(self.allow_tf32):
             for group in groups_of_similar_size(plan, trainer):
                 rows = int((plan.counts[group] > 0).sum(axis=1).max())
                 at_once = self.replicates_at_once(rows, task.labels.shape[1], batch, trainer, task.X.device)
                 fits |= train_group(group, task, plan, batch, starts, trainer, at_once)
-        trained = NetworkReplicates(batch, starts, _in_order(fits, "parameters"), plan, task, _convergence(fits, trainer))
-        _warn_if_not_converged(trained.convergence)
-        return trained
+        return fits
 
     def resolve_trainer(self, n_labels: int, *, is_mlp: bool) -> Trainer:
         """What ``"auto"`` comes to."""

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed, effective_n_jobs
-from joblib.parallel import get_active_backend
+from joblib import delayed, effective_n_jobs
 from torch import Tensor
 
 from unseed.engines.forecast import LARGE_ROWS, shares_one_gram, systems_at_a_time
 from unseed.kernels import PopulationKernel
-from unseed.machine import on_all_cores, uninitialised
+from unseed.machine import uninitialised
 from unseed.networks import MLP
 from unseed.resampling import Plan
 from unseed.solvers import Converged, StoppedRidge, Training, WeightedRidge, restore, solve_ridge
+from unseed.tasks import begun, shares_memory
+from unseed.threads import on_all_cores
 
 Factor = WeightedRidge | StoppedRidge
 Solution = tuple[Tensor, Factor | None]
@@ -119,7 +120,7 @@ def solve_systems(
     alone = _n_alone(stacks, systems, n_jobs)
     threads = systems_at_a_time(len(stacks) - alone, n_jobs)
     found = [solve(stack) for stack in stacks[:alone]]
-    return _in_order(stacks, found + list(on_all_cores(solve, stacks[alone:], X.device, threads)))
+    return _in_order(stacks, found + on_all_cores(solve, stacks[alone:], X.device, threads))
 
 
 def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver) -> Callable[[list[int]], list[Solution]]:
@@ -153,8 +154,9 @@ def _elsewhere(network: MLP, X: Tensor, systems: Sequence[System], solver: Solve
     here = [s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)]
     there = [s for s in range(len(systems)) if s not in here]
     tasks = (delayed(_solve_alone)(network, *_parts(X, [systems[s]]), solver) for s in there)
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
-    return _in_order([[s] for s in there + here], [*found, *(_solve_alone(network, [X], [systems[s]], solver) for s in here)])
+    found = begun(tasks, n_jobs, ahead=2)
+    own = [_solve_alone(network, [X], [systems[s]], solver) for s in here]  # while the others are at work
+    return _in_order([[s] for s in here + there], own + list(found))
 
 
 def _solve_alone(network: MLP, inputs: list[Tensor], systems: list[System], solver: Solver) -> list[Solution]:
@@ -193,9 +195,3 @@ def _stacks(systems: Sequence[System], solver: Solver, device: torch.device) -> 
 def _in_order(stacks: list[list[int]], found: list[list[Solution]]) -> list[Solution]:
     solutions = {s: one for stack, part in zip(stacks, found, strict=True) for s, one in zip(stack, part, strict=True)}
     return [solutions[s] for s in sorted(solutions)]
-
-
-def shares_memory(n_jobs: int | None) -> bool:
-    """Whether tasks run in this process, and can look at one matrix without its being sent to each."""
-    backend, _ = get_active_backend(prefer="threads")
-    return bool(getattr(backend, "supports_sharedmem", False)) or effective_n_jobs(n_jobs) == 1

@@ -5,26 +5,26 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from joblib import Parallel, delayed
-from joblib.parallel import get_active_backend
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed.blocks import Block, Piece, regrouped
 from unseed.checks import check_flag, check_number, check_whole_number
-from unseed.engines import BlockFit, FullFit, block_rows
+from unseed.engines import FullFit, block_rows
 from unseed.errors import InvalidInputError
 from unseed.estimators.base import IntervalRegressor, TrainingData
+from unseed.estimators.block_work import BlockWork, new_folder, threads_beside, workers_for
 from unseed.estimators.options import check_regularization, choose, is_module
 from unseed.estimators.shrinking import check_dtype, measured
 from unseed.frames import names_of
-from unseed.machine import available_bytes, one_thread, resolve_device
+from unseed.machine import resolve_device
 from unseed.networks import MLP
 from unseed.persistence import Draft, Record
 from unseed.persistence.baselines import get_blocks, put_blocks
@@ -35,7 +35,6 @@ from unseed.random import RandomState, Streams
 from unseed.results import Calibration, Estimate, FloatArray
 from unseed.scaling import Scaling
 from unseed.selection import Selection
-from unseed.tasks import outcomes
 
 STREAM_ROWS = 2048
 _LOOKED_AT = 1000  # rows at which a compressed model is compared
@@ -67,6 +66,11 @@ class BlockwisePNCRegressor(IntervalRegressor):
     precision : {"double", "mixed"}, default="double"
         ``"mixed"`` solves blocks with a float32 factor and float64 iterations to a residual of 1e-11, in about half the time;
         blocks that do not get there are solved in float64 after all.
+    folder : str, Path or None, default=None
+        Where rows and dual weights of the blocks are kept: None keeps them in memory, 8 (d + 2 k) bytes for each row; a folder
+        keeps them in files, which are read again for every prediction, and memory is that of a few blocks however
+        many rows there are. Every fit has a subfolder of its own, which must stay as long as the model is used and is yours to
+        delete. Workers on other machines must see it under the same name; then they are sent no rows to predict.
     network, regularization, standardize, random_state, device, verbose
         As for `PNCRegressor`, with the kernel engine. Network, λ_n and units come from the first block and are kept.
     n_jobs : int or None, default=None
@@ -102,6 +106,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
     _networks: BlockNetworks | None
     _waiting: Block | None
     _labels: list[torch.Tensor]
+    _store: Path | None
     centre_: FullFit | None
 
     def __init__(
@@ -112,6 +117,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         tolerance: float = 1e-6,
         max_iterations: int = 200,
         precision: str = "double",
+        folder: str | Path | None = None,
         network: str | MLP = "auto",
         regularization: str | float = "auto",
         standardize: bool = True,
@@ -125,6 +131,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self.tolerance = tolerance
         self.max_iterations = max_iterations
         self.precision = precision
+        self.folder = folder
         self.network = network
         self.regularization = regularization
         self.standardize = standardize
@@ -145,7 +152,9 @@ class BlockwisePNCRegressor(IntervalRegressor):
         """
         self._begin()
         as_block = self._checked  # blocks of a memmap are checked as they are read
-        if not (isinstance(X, np.memmap) and isinstance(y, np.memmap)):
+        if isinstance(X, np.memmap):
+            self._output_names, y = names_of(y), np.asarray(y)
+        else:
             names, as_block = names_of(y), self._as_block
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
             self._output_names = names
@@ -194,11 +203,11 @@ class BlockwisePNCRegressor(IntervalRegressor):
         X, y = self._checked(X, y)
         if self._waiting is not None:
             X, y = np.concatenate([self._waiting[0], X]), np.concatenate([self._waiting[1], y])
-        size = self.block_size_ = self._rows_of_a_block(None)
+        size = self.block_size_ = getattr(self, "block_size_", self._rows_of_a_block(None))
         n_whole = len(X) // size
-        self._waiting = (X[n_whole * size :], y[n_whole * size :])
-        self.n_waiting_ = len(self._waiting[0])
         self._add(((X[i * size : (i + 1) * size], y[i * size : (i + 1) * size]) for i in range(n_whole)), n_whole)
+        self._waiting = (X[n_whole * size :].copy(), y[n_whole * size :].copy())
+        self.n_waiting_ = len(self._waiting[0])
         return self
 
     def compress(self, *, dtype: str = "float32") -> Self:
@@ -213,13 +222,17 @@ class BlockwisePNCRegressor(IntervalRegressor):
         check_is_fitted(self, "is_fitted_")
         if self.centre_ is not None:
             raise InvalidInputError("centre='full' has no smaller form; fit with centre='blocks' for one")
+        if self.folder is not None:
+            raise InvalidInputError(
+                f"folder={str(self.folder)!r}: blocks in files have no smaller form; fit with folder=None for one"
+            )
         small = copy.copy(self)
-        fits = list(self._known.fits)
+        fits = [block.load() for block in self._known.fits]
         if check_dtype(dtype) == "float32":
             tasks = (delayed(with_block_rounded)(block, self.network_, self.regularization_) for block in fits)
-            with self._threads():
+            with threads_beside(self._jobs()):
                 fits = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
-        small._networks = replace(self._known, fits=fits)
+        small._networks = replace(self._known, fits=[*fits])
         points = self._some_points(_LOOKED_AT)
         sizes = self.size_in_bytes(), small.size_in_bytes()
         rows = self.n_rows_, self.n_rows_
@@ -231,7 +244,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self._check_options()
         self._where = resolve_device(self.device)
         self._networks, self._waiting, self._labels = None, None, []
-        self.centre_ = None
+        self._store = self.centre_ = None
         self._output_names: Any = None
         self._single_output = True
         self.n_blocks_ = self.n_rows_ = self.n_waiting_ = 0
@@ -259,13 +272,19 @@ class BlockwisePNCRegressor(IntervalRegressor):
                 return
             self._choose(*first)
             iterator = _with_first(first, iterator)
+        if self.folder is not None and self._store is None:
+            self._store = new_folder(self.folder)
+        work = BlockWork(self.network_, self.regularization_, self.precision == "mixed", self._jobs(), self._store)
         progress = Progress(active=bool(self.verbose))
-        tasks = (delayed(BlockFit.solve)(*self._task(X, y), is_mixed=self.precision == "mixed") for X, y in iterator)
-        fits = outcomes(tasks, self._jobs(), prefer="threads", ahead=2)
-        with self._threads(), progress.steps("blocks", n_blocks or 0) as report:
-            for fit in fits:
-                self._known.add(fit)
-                report()
+        with progress.steps("blocks", n_blocks or 0) as report:
+            n_before = len(self._known.fits)
+            try:
+                for fit in work.train((self._in_units(X, y) for X, y in iterator), n_before):
+                    self._known.add(fit)
+                    report()
+            except BaseException:
+                self._known.keep(n_before)  # all of these rows are there, or none
+                raise
         self.n_blocks_, self.n_rows_ = len(self._known.fits), self._known.n_rows
         if self.n_blocks_ >= 2:
             self.is_fitted_ = True
@@ -279,7 +298,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         with progress.steps("iterations", self.max_iterations) as report:
             self._known.centre = self.centre_ = FullFit.solve(
                 self.network_,
-                torch.cat([block.X for block in self._known.fits]),
+                torch.cat([block.load().X for block in self._known.fits]),
                 torch.cat(self._labels),
                 self.regularization_,
                 generator=streams.generator("landmarks"),
@@ -298,18 +317,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
             )
 
     def _jobs(self) -> int | None:
-        """Blocks at a time: of oneself as many as there are workers, or cores and memory for, each on one thread."""
-        if self.n_jobs is not None or self._where.type != "cpu":
-            return self.n_jobs
-        backend, n_jobs = get_active_backend(prefer="threads")
-        if not getattr(backend, "supports_sharedmem", False):
-            return -1 if n_jobs is None else n_jobs  # Ray takes None for one
-        fitting = available_bytes(self._where) // 4 // (16 * self.block_size_**2)
-        return max(1, min(torch.get_num_threads(), fitting))
-
-    def _threads(self) -> AbstractContextManager[None]:
-        """Blocks at the same time have one thread each; one after the other they have all."""
-        return nullcontext() if self._jobs() in (None, 1) else one_thread()
+        return workers_for(self.n_jobs, self._where, self.block_size_)
 
     def _choose(self, X: FloatArray, y: FloatArray) -> None:
         units = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
@@ -321,13 +329,13 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self._networks = BlockNetworks(choice.network, units, self._where, n_jobs=self._jobs())
         self._row_shape = X.shape[1:]
 
-    def _task(self, X: FloatArray, y: FloatArray) -> tuple[MLP, torch.Tensor, torch.Tensor, float]:
-        """What a worker needs to know of a block, and nothing of the others."""
+    def _in_units(self, X: FloatArray, y: FloatArray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Features and labels of a block as a network sees them."""
         inputs = self._known.inputs(X)
         labels = torch.tensor(self._model_units().to_labels(y), device=self._where)
         if self.centre == "full":
             self._labels.append(labels)
-        return self.network_, inputs, labels, self.regularization_
+        return inputs, labels
 
     def _rows_of_a_block(self, n_rows: int | None) -> int:
         if self.block_size != "auto":
@@ -346,6 +354,11 @@ class BlockwisePNCRegressor(IntervalRegressor):
         if self.centre == "full" and self.regularization == 0:
             raise InvalidInputError("regularization=0 leaves conjugate gradients without ground; use a positive one, or 'auto'")
         check_flag("standardize", self.standardize)
+        if self.folder is not None:
+            if not isinstance(self.folder, (str, Path)):
+                raise InvalidInputError(f"folder={self.folder!r} must be the name of a folder, or None for memory")
+            if self.centre == "full":
+                raise InvalidInputError("centre='full' holds all rows in memory; use folder=None with it, or centre='blocks'")
         if is_module(self.network):
             raise InvalidInputError("BlockwisePNCRegressor knows the kernels of MLP(...) only; a torch module has none")
 
@@ -353,14 +366,14 @@ class BlockwisePNCRegressor(IntervalRegressor):
         raise NotImplementedError  # `fit` has its own way
 
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
-        with self._threads():
+        with threads_beside(self._jobs()):
             return self._known.estimate(X)
 
     def _procedural_chunk(self, X: FloatArray) -> FloatArray:
         return np.full((len(X), 1), np.nan)  # the factors that would tell are not kept
 
     def _noise_variance(self) -> FloatArray:
-        with self._threads():
+        with threads_beside(self._jobs()):
             return self._known.out_of_block.noise_variance
 
     def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
@@ -371,7 +384,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         return Calibration(self._in_shape(expected), self._in_shape(out_of_block.scores))
 
     def _numbers_per_point(self) -> int:
-        return max(max(len(block.X) for block in self._known.fits), self.n_blocks_)
+        return max(map(len, self._known.fits))
 
     @property
     def _known(self) -> BlockNetworks:
@@ -395,7 +408,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         self.network_, self.regularization_ = record.described("network", MLP), record.described("regularization", int, float)
         self.selection_ = record.described("selection", Selection, type(None))
         self.block_size_ = record.whole_number("block_size")
-        self._where, self._labels, self._waiting = device, [], None
+        self._where, self._labels, self._waiting, self._store = device, [], None, None
         self._networks = get_blocks(record, self.network_, device, self._jobs())
         self.centre_ = self._networks.centre
         if record.fact("has_waiting", bool):
@@ -408,7 +421,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _some_points(self, n_points: int) -> FloatArray:
         """Rows of every block in turn."""
         share = -(-n_points // self.n_blocks_)
-        rows = torch.cat([block.X[:share] for block in self._known.fits])[:n_points]
+        rows = torch.cat([block.load().X[:share] for block in self._known.fits])[:n_points]
         return self._model_units().from_network(rows.cpu().numpy())
 
 

@@ -15,11 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unseed.kernels.fused import fused_sine
 from unseed.kernels.scratch import Scratch
 
-_CLOSE_SINE = 0.01  # above it, sqrt(1 - cos²) has an absolute error below 1e-13
-_WIDE_COSINE = math.sqrt(1 - _CLOSE_SINE**2)
+CLOSE_SINE = 0.01  # above it, sqrt(1 - cos²) has an absolute error below 1e-13
 _GATHER = 1 << 20  # numbers held at a time while close pairs are refined
 
 
@@ -55,20 +53,15 @@ def first_layer_cosines(left: Tensor, right: Tensor, scratch: Scratch, *, same: 
 
 def first_layer_angles(left: Tensor, right: Tensor, cosine: Tensor, scratch: Scratch) -> Angles:
     """Angles whose cosines these are, with all their digits also where vectors are nearly parallel."""
-    cosine.clamp_(-1.0, 1.0)
-    sine = fused_sine(cosine)
-    if sine is None:
-        sine = root_of(torch.addcmul(cosine.new_ones(()), cosine, cosine, value=-1.0, out=scratch.take(left, cosine.shape)))
-    are_wide = not sine.numel() or bool(sine.amin() >= _CLOSE_SINE)
+    square = torch.addcmul(cosine.new_ones(()), cosine, cosine, value=-1.0, out=scratch.take(cosine, cosine.shape))
+    are_wide = not square.numel() or bool(square.amin() >= CLOSE_SINE**2)
+    if not are_wide:
+        cosine.clamp_(-1.0, 1.0)
+        square.clamp_min_(0.0)
+    sine = root_of(square)
     if not are_wide:
         _refine_close_pairs(sine, cosine, left, right)
     return Angles(cosine, sine, are_wide)
-
-
-def cosines_are_wide(cosine: Tensor) -> bool:
-    """Whether no pair is nearly parallel or opposite, so that cosines alone tell all."""
-    low, high = cosine.aminmax()
-    return bool(torch.maximum(-low, high) <= _WIDE_COSINE)
 
 
 def root_of(square: Tensor) -> Tensor:
@@ -81,17 +74,27 @@ def root_of(square: Tensor) -> Tensor:
 
 def angle_of(angles: Angles, scratch: Scratch) -> Tensor:
     """The angle itself, with all its digits wherever both sine and cosine have theirs."""
-    if angles.are_wide and _NUMPY_IS_VECTORISED and angles.cosine.device.type == "cpu":
+    if angles.are_wide and NUMPY_IS_VECTORISED and angles.cosine.device.type == "cpu":
         angle = scratch.take(angles.cosine, angles.cosine.shape)
         np.arccos(angles.cosine.numpy(), out=angle.numpy())  # less than arctan2 takes, and as exact away from 0 and π
         return angle
     return arctangent(angles.sine, angles.cosine, scratch)
 
 
+def arcsine_of(angles: Angles, scratch: Scratch) -> Tensor:
+    """π/2 less the angle, on a CPU."""
+    arcsine = scratch.take(angles.cosine, angles.cosine.shape)
+    np.arcsin(angles.cosine.numpy(), out=arcsine.numpy())
+    if not angles.are_wide:
+        close = angles.sine < CLOSE_SINE
+        arcsine[close] = math.pi / 2 - torch.atan2(angles.sine[close], angles.cosine[close])
+    return arcsine
+
+
 def arctangent(sine: Tensor, cosine: Tensor, scratch: Scratch) -> Tensor:
     """Angle, with all its digits wherever both of its arguments have theirs."""
     angle = scratch.take(sine, sine.shape)
-    if _NUMPY_IS_VECTORISED and sine.device.type == "cpu":
+    if NUMPY_IS_VECTORISED and sine.device.type == "cpu":
         np.arctan2(sine.numpy(), cosine.numpy(), out=angle.numpy())
         return angle
     return torch.atan2(sine, cosine, out=angle)
@@ -107,11 +110,11 @@ def _numpy_is_vectorised() -> bool:
     return any(not str(kind["current"]).startswith("baseline") for kind in found.values())
 
 
-_NUMPY_IS_VECTORISED = _numpy_is_vectorised()
+NUMPY_IS_VECTORISED = _numpy_is_vectorised()
 
 
 def _refine_close_pairs(sine: Tensor, cosine: Tensor, left: Tensor, right: Tensor) -> None:
-    pairs = (sine < _CLOSE_SINE).nonzero()
+    pairs = (sine < CLOSE_SINE).nonzero()
     for chunk in torch.split(pairs, max(1, _GATHER // max(1, left.shape[-1]))):
         *stack, i, j = chunk.unbind(1)
         at = (*stack, i, j)

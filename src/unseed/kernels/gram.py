@@ -10,10 +10,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from unseed.kernels.fused import can_fuse, fused_gram, fused_pairs
 from unseed.kernels.recursion import Kind, Profile, pairs, profile
 from unseed.kernels.scratch import TILE_NUMBERS, Scratch, borrowed_scratch
-from unseed.machine import finish, on_all_cores, uninitialised
+from unseed.kernels.shallow import ShallowColumns
+from unseed.machine import uninitialised
 from unseed.networks import MLP
+from unseed.threads import on_all_cores
 
 TEMPORARIES = 16
 """Numbers held for each pair of a tile while its kernel is computed, at most; ReLU and erf hold eleven."""
@@ -22,6 +25,7 @@ CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = 8 * TEMPORARIES * TILE_NUMBERS, 2 << 
 """All that a tile's temporaries may take: for each thread of a CPU, and on a GPU."""
 
 _CPU_ROWS, _GPU_ROWS = 256, 4096
+_FEWEST_SHARES, _MOST_SHARES, _SHARES_BYTES = 8, 64, 1 << 28  # of a product with a symmetric matrix
 
 
 def tile_shape(device: torch.device) -> tuple[int, int]:
@@ -52,7 +56,19 @@ class _Tiles:
     def __call__(self, left: Profile, right: Profile, *, right_ends_with_left: bool = False) -> Tensor:
         """Valid until the next call. Shape (n, m)."""
         self.scratch.reset()
+        if not right_ends_with_left and (values := fused_pairs(self.network, left, right, self.kind)) is not None:
+            return values
         return pairs(self.network, left, right, self.kind, self.scratch, right_ends_with_left=right_ends_with_left)
+
+    def times(self, left: Profile, right: Profile, columns: Tensor, short_cut: ShallowColumns | None) -> Tensor:
+        """Kernels of all pairs times the columns of the points on the right. Shape (n, c)."""
+        if short_cut is not None:
+            self.scratch.reset()
+            return short_cut.times(left, self.scratch)
+        values = self(left, right)
+        if columns.device.type == "cpu":  # NumPy's product is faster for few columns
+            return torch.from_numpy(values.numpy() @ columns.numpy())
+        return values @ columns
 
     def up_to_diagonal(self, points: Profile, rows: slice) -> Iterator[tuple[slice, Tensor]]:
         """Columns and values of every tile at some rows of a Gram matrix, from the exactly symmetric one on the diagonal on."""
@@ -115,26 +131,35 @@ class PopulationKernel:
 
     def ntk_gram_product(self, points: Profile, columns: Tensor) -> Tensor:
         """Θ(points, points) @ columns without the matrix, every pair computed once. Shape (n, c)."""
+        if can_fuse(self.network, points, "ntk"):  # every pair twice, which costs less than adding up its tile twice
+            return self._product(points, points, columns, "ntk")
         height, _ = tile_shape(columns.device)
+        strips = _slices(len(points), height)
 
-        def strip(rows: slice) -> Tensor:
-            """What the tiles left of the diagonal, and the one on it, add to the result at their rows and at their columns."""
-            added = columns.new_zeros(rows.stop, columns.shape[1])
+        def add_up(some: list[slice]) -> Tensor:
+            """What tiles left of the diagonal, and those on it, add to the result at their rows and at their columns."""
+            added = torch.zeros_like(columns)
             with _tiles(self.network, "ntk") as tile:
-                for part, block in tile.up_to_diagonal(points, rows):
-                    added[rows].addmm_(block, columns[part])
-                    if part != rows:
-                        added[part].addmm_(block.T, columns[rows])
+                for rows in some:
+                    for part, block in tile.up_to_diagonal(points, rows):
+                        added[rows].addmm_(block, columns[part])
+                        if part != rows:
+                            added[part].addmm_(block.T, columns[rows])
             return added
 
-        result = torch.zeros_like(columns)
-        longest_first = reversed(_slices(len(points), height))
-        for added in on_all_cores(strip, longest_first, columns.device):  # in order, so that no thread changes the sum
-            result[: len(added)] += added
-        return result
+        # Long strips and short ones in every share, each with a result of its own; the longest share first. How many there are
+        # depends on sizes only, and they are added up in order, so that no number of threads changes the sum.
+        n_shares = min(max(_SHARES_BYTES // (8 * columns.numel() or 1), _FEWEST_SHARES), _MOST_SHARES, len(strips))
+        shares = [strips[first::n_shares] for first in reversed(range(n_shares))]
+        total = torch.zeros_like(columns)
+        for added in on_all_cores(add_up, shares, columns.device):
+            total += added
+        return total
 
     def ntk_grams(self, points: Profile) -> Tensor:
         """NTK of every set of a stack with itself. Shape (n_sets, n, n)."""
+        if (fused := fused_gram(self.network, points, "ntk")) is not None:
+            return fused
         n_sets, n = points.directions.shape[:2]
         matrices = points.directions.new_empty(n_sets, n, n)
         for sets in _groups(n_sets, n * n, matrices.device):
@@ -143,6 +168,8 @@ class PopulationKernel:
 
     def ntk_crosses(self, left: Profile, right: Profile) -> Tensor:
         """NTK between two sets of points, for every pair of a stack. Shape (n_sets, n, m)."""
+        if (fused := fused_pairs(self.network, left, right, "ntk")) is not None:
+            return fused
         (n_sets, n), m = left.directions.shape[:2], right.directions.shape[1]
         matrices = left.directions.new_empty(n_sets, n, m)
         for sets in _groups(n_sets, n * m, matrices.device):
@@ -150,6 +177,8 @@ class PopulationKernel:
         return matrices
 
     def _gram(self, points: Profile, kind: Kind) -> Tensor:
+        if (fused := fused_gram(self.network, points, kind)) is not None:
+            return fused
         matrix = uninitialised(points.directions, len(points), len(points))
         height, _ = tile_shape(matrix.device)
 
@@ -159,10 +188,12 @@ class PopulationKernel:
                     matrix[rows, part] = block
                     matrix[part, rows] = block.T
 
-        finish(on_all_cores(fill, reversed(_slices(len(points), height)), matrix.device))
+        on_all_cores(fill, reversed(_slices(len(points), height)), matrix.device)  # long strips first
         return matrix
 
     def _cross(self, left: Profile, right: Profile, kind: Kind) -> Tensor:
+        if (fused := fused_pairs(self.network, left, right, kind)) is not None:
+            return fused
         matrix = uninitialised(left.directions, len(left), len(right))
         height, width = tile_shape(matrix.device)
 
@@ -172,22 +203,27 @@ class PopulationKernel:
                 for part in _slices(len(right), width):
                     matrix[rows, part] = tile(here, right[part])
 
-        finish(on_all_cores(fill, _slices(len(left), height), matrix.device))
+        on_all_cores(fill, _slices(len(left), height), matrix.device)
         return matrix
 
     def _product(self, left: Profile, right: Profile, columns: Tensor, kind: Kind) -> Tensor:
-        rows_of_result = columns.new_zeros(columns.shape[1], len(left))  # transposed: twice as fast for few columns
         height, width = tile_shape(columns.device)
-        pieces = [(right[part], columns[part].T.contiguous()) for part in _slices(len(right), width)]
+        parts = [(right[part], columns[part]) for part in _slices(len(right), width)]
+        result = columns.new_zeros(len(left), columns.shape[1])
+
+        def short_cut(part: tuple[Profile, Tensor]) -> ShallowColumns | None:
+            return ShallowColumns.of(self.network, *part) if kind == "ntk" else None
+
+        short_cuts = on_all_cores(short_cut, parts, columns.device)
 
         def add_up(rows: slice) -> None:
             here = left[rows]
             with _tiles(self.network, kind) as tile:
-                for there, values in pieces:
-                    rows_of_result[:, rows].addmm_(values, tile(here, there).T)
+                for (there, values), short in zip(parts, short_cuts, strict=True):
+                    result[rows] += tile.times(here, there, values, short)
 
-        finish(on_all_cores(add_up, _slices(len(left), height), columns.device))
-        return rows_of_result.T
+        on_all_cores(add_up, _slices(len(left), height), columns.device)
+        return result
 
 
 def _groups(n_sets: int, pairs_of_a_set: int, device: torch.device) -> list[slice]:

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from unseed.errors import InvalidInputError
 from unseed.kernels.duals import Dual, ErfDual, Points, ReluDual, SinDual
-from unseed.kernels.fused import fused_shallow_tangent, fused_tangent
-from unseed.kernels.geometry import Angles, cosines_are_wide, first_layer_angles, first_layer_cosines, next_layer_angles, outer
+from unseed.kernels.geometry import Angles, first_layer_angles, first_layer_cosines, next_layer_angles, outer
 from unseed.kernels.hermite import HermiteDual
 from unseed.kernels.scratch import Scratch
 from unseed.networks import MLP, resolve_activation
@@ -58,6 +57,16 @@ class Profile:
     def __getitem__(self, rows: slice | Tensor) -> Profile:
         layers = tuple(layer.at(rows) for layer in self.layers)
         return Profile(self.directions[rows], layers, KernelValues(*(values[rows] for values in self.diagonal)))
+
+    def gathered(self, rows: Tensor) -> Profile:
+        """Some points of every set of a stack, several times: (n_sets, k, m) places make n_sets · k sets of m points."""
+        sets = torch.arange(len(rows), device=rows.device)[:, None, None]
+
+        def taken(values: Tensor) -> Tensor:
+            return values[sets, rows].flatten(0, 1)
+
+        layers = tuple(Points(*map(taken, layer)) for layer in self.layers)
+        return Profile(taken(self.directions), layers, KernelValues(*map(taken, self.diagonal)))
 
     def reshaped(self, n_sets: int) -> Profile:
         """The same points as a stack of sets of one size."""
@@ -118,24 +127,14 @@ def pairs(
     same = right.directions.shape[-2] - left.directions.shape[-2] if right_ends_with_left else None
     cosine = first_layer_cosines(left.directions, right.directions, scratch, same=same)
     is_shallow = kind == "ntk" and network.depth == 1 and b2 == start_b2
-    values = _fused_shallow(network, left, right, cosine) if is_shallow else None
-    if values is None:
-        angles = first_layer_angles(left.directions, right.directions, cosine, scratch)
-        if is_shallow and isinstance(dual, ReluDual) and cosine.device.type == "cpu":
-            values = dual.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
-        else:
-            values = _through_layers(network, left, right, kind, angles, scratch)
+    angles = first_layer_angles(left.directions, right.directions, cosine, scratch)
+    if is_shallow and isinstance(dual, ReluDual):
+        values = dual.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
+    else:
+        values = _through_layers(network, left, right, kind, angles, scratch)
     if same is not None:
         values.diagonal(same, dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
     return values
-
-
-def _fused_shallow(network: MLP, left: Profile, right: Profile, cosine: Tensor) -> Tensor | None:
-    """One pass over the pairs of a GPU, where that is possible."""
-    if cosine.device.type != "cuda" or not cosine.numel() or not cosines_are_wide(cosine):
-        return None
-    dual, w2, b2, _ = _constants(network)
-    return fused_shallow_tangent(dual, cosine, left.layers[0].variance, right.layers[0].variance, w2=w2, b2=b2)
 
 
 def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, angles: Angles, scratch: Scratch) -> Tensor:
@@ -146,11 +145,6 @@ def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, ang
         values.add_(b2 - start_b2)
     for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True), start=1):
         is_last = layer == network.depth
-        if is_last and kind == "ntk":
-            fused = fused_tangent(dual, angles.cosine, angles.sine, values, here.variance, there.variance, w2=w2, b2=b2)
-            if fused is not None:
-                values = fused
-                break
         moments = dual.moments(here, there, angles, scratch, is_last=is_last)
         # Θ ← w² (value + derivative · Θ) + b²
         values = values.mul_(moments.derivative).add_(moments.value) if kind == "ntk" else moments.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from unseed.engines import BlockFit, FullFit
+from unseed.engines import BlockFit, FullFit, TrainedBlock
 from unseed.engines.blocks import check_step
 from unseed.networks import MLP, MLPBatch
 from unseed.persistence.finite import check_length, get_batch, put_batch
@@ -42,9 +42,9 @@ def get_dropout(record: Record, network: object, device: torch.device) -> Dropou
 def put_blocks(draft: Draft, networks: BlockNetworks) -> None:
     """Rows, dual weights and the labels kept of all blocks, one after the other; the network on all rows where there is one."""
     put_scaling(draft.part("scaling"), networks.scaling)
-    draft.facts["lengths"] = [len(fit.X) for fit in networks.fits]
+    draft.facts["lengths"] = list(map(len, networks.fits))
     for name in ("X", "dual", "checked"):
-        draft.put(name, torch.cat([getattr(fit, name) for fit in networks.fits]))
+        draft.put(name, torch.cat([getattr(fit.load(), name) for fit in networks.fits]))
     draft.facts["has_centre"] = networks.centre is not None
     if networks.centre is not None:
         draft.put("centre", networks.centre.dual)
@@ -63,7 +63,7 @@ def get_blocks(record: Record, network: MLP, device: torch.device, n_jobs: int |
     duals = torch.split(record.tensor("dual", device, n, k), lengths)
     labels = torch.split(record.tensor("checked", device, sum(n_checked), k), n_checked)
     parts = zip(torch.split(rows, lengths), duals, labels, strict=True)
-    fits = [BlockFit(X.clone(), dual.clone(), checked.clone()) for X, dual, checked in parts]
+    fits: list[TrainedBlock] = [BlockFit(X.clone(), dual.clone(), checked.clone()) for X, dual, checked in parts]
     centre = None
     if record.fact("has_centre", bool):
         centre = FullFit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ def rebuild(description: Json, parameters: Mapping[str, Any] | None = None) -> A
 def _described(value: object) -> Json:
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, PurePath):
+        value = str(value)
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if type(value) is list:

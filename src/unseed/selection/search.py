@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from unseed.kernels import PopulationKernel
-from unseed.machine import on_all_cores, one_thread
 from unseed.networks import MLP
 from unseed.progress import Progress
 from unseed.random import Streams
@@ -21,6 +20,7 @@ from unseed.selection.choice import CLOSE, AutoNetwork, Candidate, Selection
 from unseed.selection.criteria import Criterion, evidence, resolve_criterion
 from unseed.selection.landscape import Architecture, Climb, Landscape
 from unseed.selection.rows import representative_rows
+from unseed.threads import on_all_cores, one_thread
 
 SIMPLE = tuple(Architecture(activation, 1) for activation in ("erf", "sin", "relu"))
 DEEPER = tuple(Architecture(activation, 2) for activation in ("erf", "relu"))
@@ -209,7 +209,7 @@ class _Search:
 
     def _all_on(self, rows: Rows, found: list[_Found], evaluations: int) -> list[_Found]:
         """Climbs at the same time, each on one thread: two threads for one matrix wait for each other on a busy machine."""
-        return list(on_all_cores(lambda one: self._on(rows, one, evaluations), found, rows.X.device))
+        return on_all_cores(lambda one: self._on(rows, one, evaluations), found, rows.X.device)
 
     def _on(self, rows: Rows, found: _Found, evaluations: int) -> _Found:
         """The same architecture from the same point, on other rows."""

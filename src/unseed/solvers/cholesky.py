@@ -10,7 +10,7 @@ import torch
 from scipy.linalg import cython_lapack
 from torch import Tensor
 
-from unseed.machine import threads_for
+from unseed.threads import threads_for
 
 _ROWS_AT_A_TIME = {"cpu": 64, "cuda": 1024}  # what the inner cache of a core holds; what a GPU is busy with
 

@@ -1,0 +1,141 @@
+"""Work shared out to the cores of this machine, by threads of this process."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache
+from typing import Any, TypeVar
+
+import torch
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_SHARED_ROWS = 2048  # of matrices that threads share with profit
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run many small matrix operations on one thread: waking a second one costs more than it brings.
+
+    On a machine that is busy with other work it costs a hundred times more: the threads of one operation wait for each other
+    while something else has their core.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with _BLAS_ALONE:
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def threads_for(n_rows: int) -> AbstractContextManager[None]:
+    """One thread where matrices have few rows, as many as there are elsewhere."""
+    return nullcontext() if n_rows >= _SHARED_ROWS else one_thread()
+
+
+class _BlasAlone:
+    """Linear algebra libraries on one thread while anyone wants them so; their limits hold for the whole process."""
+
+    def __init__(self) -> None:
+        self._lock, self._wanted = threading.Lock(), 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._wanted:
+                self._limiter = _libraries().limit(limits=1, user_api="blas")
+            self._wanted += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._wanted -= 1
+            if not self._wanted and self._limiter is not None:
+                self._limiter.restore_original_limits()
+                self._limiter = None
+
+
+_BLAS_ALONE = _BlasAlone()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The linear algebra libraries of this process; looking for them takes milliseconds."""
+    return ThreadpoolController()
+
+
+def on_all_cores(
+    function: Callable[[Item], Result], items: Iterable[Item], device: torch.device, n_threads: int | None = None
+) -> list[Result]:
+    """Results of a function for every item, in order: on a CPU by several threads, each of them for itself.
+
+    Operations on a few ten thousand numbers are too short to be shared out, and larger ones suffer where a core is taken
+    away in their middle; whole pieces of work are and do not. The thread that asks works too: one that only waited
+    would be woken for every result, and stop the others each time.
+
+    Parameters
+    ----------
+    function : function of an item
+    items : iterable
+    device : torch device
+        On a GPU items follow each other.
+    n_threads : int or None
+        None for as many as torch has. With 1, items follow each other and each may have all cores.
+
+    Examples
+    --------
+    >>> on_all_cores(abs, [-1, 2, -3], torch.device("cpu"))
+    [1, 2, 3]
+    """
+    todo = list(items)
+    wanted = torch.get_num_threads() if n_threads is None else n_threads
+    if device.type != "cpu" or not todo or n_threads == 1:  # one item at a time may have all cores
+        return [function(item) for item in todo]
+    work = _SharedWork(function, todo)
+    with one_thread():
+        helpers: list[threading.Thread] = []
+        try:
+            with suppress(RuntimeError):  # the system gives no more threads: those that are there will do
+                for _ in range(min(wanted, len(todo)) - 1):
+                    helper = threading.Thread(target=work.help, daemon=True)
+                    helpers.append(helper)
+                    helper.start()
+            work.do()
+        finally:
+            work.waiting.clear()  # after an error, or Ctrl-C, nothing new is begun
+            for helper in helpers:
+                if helper.ident is not None:
+                    helper.join()
+    if work.errors:
+        raise work.errors[0]
+    return [work.results[place] for place in range(len(todo))]
+
+
+class _SharedWork:
+    """Items that whoever is free takes, one after the other."""
+
+    def __init__(self, function: Callable[[Any], Any], items: list[Any]) -> None:
+        self.function = function
+        self.waiting = deque(enumerate(items))
+        self.results: dict[int, Any] = {}
+        self.errors: list[BaseException] = []
+
+    def do(self) -> None:
+        """Until nothing is left."""
+        while True:
+            try:
+                place, item = self.waiting.popleft()
+            except IndexError:
+                return
+            self.results[place] = self.function(item)
+
+    def help(self) -> None:
+        """The same by another thread; what goes wrong is for the one that asked."""
+        torch.set_num_threads(1)  # holds for this thread alone
+        try:
+            self.do()
+        except BaseException as error:
+            self.errors.append(error)
+            self.waiting.clear()

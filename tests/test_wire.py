@@ -1,0 +1,110 @@
+"""What tasks for other processes are sent, and what they send back: rows and weights, no matrix and nobody else's rows."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from unseed import MLP, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
+from unseed.engines import cohorts, linearized, network, systems
+from unseed.estimators import block_work
+from unseed.predictors import blocks
+
+RNG = np.random.default_rng(0)
+N, D, WIDTH = 400, 30, 16
+X, X_NEW = RNG.normal(size=(N, D)), RNG.normal(size=(50, D))
+Y = np.sin(X[:, 0]) + 0.1 * RNG.normal(size=N)
+NETWORK = MLP(bias_scale=1.0, scale_inputs=True, width=WIDTH)
+OPTIONS = {"network": NETWORK, "regularization": 1e-2, "random_state": 0}
+ROW = 8 * (D + 1)
+OVERHEAD = 6000  # names of classes and functions
+
+
+class Wire:
+    """Stands for other processes: whatever goes there or comes back is pickled, weighed and unpickled."""
+
+    def __init__(self):
+        self.sent, self.returned = [], []
+
+    def __call__(self, tasks, n_jobs, **_):
+        found = []
+        for task in tasks:
+            packed = pickle.dumps(task)
+            function, arguments, options = pickle.loads(packed)
+            result = pickle.dumps(function(*arguments, **options))
+            self.sent.append(len(packed))
+            self.returned.append(len(result))
+            found.append(pickle.loads(result))
+        return iter(found)
+
+
+@pytest.fixture
+def wire(monkeypatch):
+    wire = Wire()
+    for module in (systems, linearized, network):
+        monkeypatch.setattr(module, "shares_memory", lambda n_jobs: False)
+    for module, name in ((systems, "begun"), (linearized, "begun"), *((m, "outcomes") for m in (cohorts, block_work, blocks))):
+        monkeypatch.setattr(module, name, wire)
+    return wire
+
+
+ENGINES = [KernelEngine(), LinearizedEngine(), NetworkEngine(trainer=GradientDescent(steps=3), dtype="float64")]
+
+
+@pytest.mark.parametrize("interval", ["cheap_bootstrap", "sectioning", "batching"])
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: type(engine).__name__)
+def test_replicates_are_sent_their_rows(engine, interval, wire, monkeypatch):
+    far = PNCRegressor(engine=engine, interval=interval, **OPTIONS).fit(X, Y).get_prediction(X_NEW)
+    assert len(wire.sent) >= (0 if isinstance(engine, LinearizedEngine) and interval == "batching" else 4)
+    plan_rows = 0.7 * N if interval == "cheap_bootstrap" else N / 4
+    rows = N if isinstance(engine, NetworkEngine) else plan_rows  # the network on all rows is trained elsewhere too
+    parameters = 0 if isinstance(engine, KernelEngine) else 8 * WIDTH * (D + 3)
+    groups = 2  # base and auxiliary network have labels, and rows of trained networks, of their own
+    assert max(wire.sent, default=0) < 1.1 * (groups * rows * (ROW + 24) + groups * parameters) + OVERHEAD
+    if interval != "batching" or not isinstance(engine, KernelEngine):  # batches send their factors back: noise needs them
+        assert max(wire.returned, default=0) < 1.1 * (4 * 8 * rows + groups * parameters) + OVERHEAD
+    monkeypatch.undo()
+    near = PNCRegressor(engine=engine, interval=interval, **OPTIONS).fit(X, Y).get_prediction(X_NEW)
+    assert_allclose(far.mean, near.mean, rtol=1e-8)
+    assert_allclose(far.standard_error, near.standard_error, rtol=1e-7)
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_blocks_are_sent_once(is_stored, wire, tmp_path, monkeypatch):
+    reg = BlockwisePNCRegressor(block_size=50, folder=tmp_path if is_stored else None, **OPTIONS).fit(X, Y)
+    assert len(wire.sent) == reg.n_blocks_ == 8
+    assert max(wire.sent) < 50 * ROW + OVERHEAD
+    assert max(wire.returned) < 2 * 8 * 50 + OVERHEAD / 3
+    wire.sent.clear()
+    far = reg.get_prediction(X_NEW)
+    points = 8 * D * N  # new ones, and the rows at which blocks check each other
+    if is_stored:
+        assert max(wire.sent) < points + OVERHEAD
+    monkeypatch.undo()
+    assert_allclose(far.mean, reg.predict(X_NEW), rtol=1e-12)
+
+
+def test_blocks_in_memory_predict_where_they_are(monkeypatch):
+    import joblib
+    from joblib.parallel import get_active_backend
+
+    reg, seen = BlockwisePNCRegressor(block_size=50, **OPTIONS).fit(X, Y), []
+    real = blocks.outcomes
+
+    def spied(tasks, n_jobs, **options):
+        seen.append(get_active_backend()[0])
+        return real(tasks, n_jobs, **options)
+
+    monkeypatch.setattr(blocks, "outcomes", spied)
+    with joblib.parallel_config(backend="loky"):
+        reg.predict_interval(X_NEW)
+    assert all(backend.supports_sharedmem for backend in seen)
+    assert seen
+
+
+def test_a_view_would_be_sent_whole():
+    """Why starts are cloned."""
+    whole = torch.zeros(100, 100)
+    assert len(pickle.dumps(whole[:1])) > 40_000 > len(pickle.dumps(whole[:1].clone()))

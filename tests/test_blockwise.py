@@ -13,11 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import validate_data as validate
 
 from unseed import MLP, BlockwisePNCRegressor, parquet_pieces
 from unseed.blocks import regrouped
-from unseed.engines import block_rows
+from unseed.engines import block_rows, blocks
 from unseed.errors import InvalidInputError, ModelFileError
+from unseed.estimators import blockwise
 from unseed.kernels import ntk
 
 RNG = np.random.default_rng(0)
@@ -88,7 +90,7 @@ def test_rows_that_fill_no_block_wait():
     assert_array_equal(reg.predict(X_NEW), mean)
 
 
-def test_memmap_is_read_block_by_block(tmp_path):
+def test_memmap_is_read_block_by_block(tmp_path, monkeypatch):
     files = []
     for name, array in (("X", X), ("y", Y)):
         file = np.memmap(tmp_path / name, dtype=np.float64, mode="w+", shape=array.shape)
@@ -96,7 +98,15 @@ def test_memmap_is_read_block_by_block(tmp_path):
         file.flush()
         files.append(np.memmap(tmp_path / name, dtype=np.float64, mode="r", shape=array.shape))
     options = OPTIONS | {"block_size": 70}
-    assert_same(BlockwisePNCRegressor(**options).fit(*files), BlockwisePNCRegressor(**options).fit(X, Y))
+    whole = BlockwisePNCRegressor(**options).fit(X, Y)
+    for labels in (files[1], Y, list(Y), pd.Series(Y)):
+        assert_same(BlockwisePNCRegressor(**options).fit(files[0], labels), whole)
+    seen = []
+    monkeypatch.setattr(
+        blockwise, "validate_data", lambda reg, X, *rest, **options: seen.append(len(X)) or validate(reg, X, *rest, **options)
+    )
+    BlockwisePNCRegressor(**options).fit(files[0], Y)
+    assert max(seen) == 70
 
 
 def test_parquet(tmp_path):
@@ -112,6 +122,46 @@ def test_parquet(tmp_path):
     (tmp_path / "junk.parquet").write_bytes(b"junk")
     with pytest.raises(InvalidInputError, match="is not a Parquet file that can be read"):
         next(parquet_pieces(tmp_path / "junk.parquet", "y"))
+
+
+def test_new_blocks_are_as_large_as_those_of_the_fit():
+    reg = BlockwisePNCRegressor(**OPTIONS).fit(X[:320], Y[:320])
+    assert (reg.n_blocks_, reg.block_size_) == (8, 40)
+    reg.partial_fit(X[320:], Y[320:])
+    assert (reg.n_blocks_, reg.block_size_, reg.n_waiting_) == (10, 40, 20)
+
+
+def test_rows_that_could_not_be_added_may_be_given_again(monkeypatch):
+    reg = BlockwisePNCRegressor(block_size=60, n_jobs=1, **OPTIONS).partial_fit(X[:200], Y[:200])
+    real, solved = blocks.solve_ridge, []
+
+    def fails_once(*arguments, **options):
+        solved.append(1)
+        if len(solved) == 2:
+            raise MemoryError
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(blocks, "solve_ridge", fails_once)
+    with pytest.raises(MemoryError):
+        reg.partial_fit(X[200:], Y[200:])
+    assert (reg.n_blocks_, reg.n_waiting_, len(reg._networks.fits)) == (3, 20, 3)
+    reg.partial_fit(X[200:], Y[200:])
+    assert_same(reg, BlockwisePNCRegressor(block_size=60, **OPTIONS).fit_stream([(X, Y)]))
+
+
+def test_rows_that_are_checked_do_not_grow_with_the_blocks(monkeypatch):
+    from unseed.predictors import blocks as predictors
+
+    monkeypatch.setattr(predictors, "_CHECKED_ROWS", 12)
+    reg = BlockwisePNCRegressor(block_size=10, **OPTIONS).fit_stream([(X, Y)])
+    found, networks = reg._networks.out_of_block, reg._networks
+    assert len(found.errors) == 12 < reg.n_blocks_ == 42
+    rows, labels = (torch.cat(parts) for parts in zip(*(networks.fits[b].some_checked(1) for b in (0, 41)), strict=True))
+    for place, own, row, label in ((0, 0, rows[:1], labels[0]), (-1, 41, rows[1:], labels[1])):
+        others = [fit.predict(NETWORK, row) for b, fit in enumerate(networks.fits) if b != own]
+        others = networks.scaling.from_labels(torch.cat(others).numpy())
+        assert_allclose(found.errors[place], networks.scaling.from_labels(label.numpy()) - others.mean(0), rtol=1e-9)
+        assert_allclose(found.variance[place], others.var(0, ddof=1) / 41, rtol=1e-9)
 
 
 class TestBlocksInFiles:

@@ -1,5 +1,6 @@
 """Many processes through joblib: a real Dask cluster gives the same numbers, also when a worker dies."""
 
+import importlib
 import os
 import signal
 import threading
@@ -10,11 +11,36 @@ import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from typer.testing import CliRunner
 
-from unseed import MLP, BlockwisePNCRegressor
+from unseed import MLP, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
+from unseed.cli import app
+from unseed.engines import BlockFit, cohorts, linearized, systems
+from unseed.engines import blocks as engine_blocks
+from unseed.errors import InvalidInputError
+from unseed.tasks import on_cluster
 from unseed_paper import Experiment, reproduce
 
 distributed = pytest.importorskip("distributed")
+
+
+class _Counted:
+    """A function that remembers its calls in this process; a worker gets the function alone."""
+
+    def __init__(self, function, calls):
+        self.function, self.calls = function, calls
+
+    def __call__(self, *arguments, **options):
+        self.calls.append(self.function.__name__)
+        return self.function(*arguments, **options)
+
+    def __reduce__(self):
+        return _itself, (self.function.__module__, self.function.__qualname__)
+
+
+def _itself(module, name):
+    return getattr(importlib.import_module(module), name)
+
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3200, 4))
@@ -31,13 +57,87 @@ def cluster():
             yield client
 
 
+def not_here(*_, **__):
+    raise AssertionError("this was to be done by a worker")
+
+
+def assert_same(far, near):
+    assert_allclose(far.mean, near.mean, rtol=1e-9)
+    assert_allclose(far.standard_error, near.standard_error, rtol=1e-7)
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_blocks_on_two_processes(cluster):
-    with joblib.parallel_config(backend="dask"):
-        far = REGRESSOR.fit(X, Y).get_prediction(X[:5])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_blocks_on_two_processes(cluster, is_stored, tmp_path, monkeypatch):
+    folder = tmp_path if is_stored else None
     near = REGRESSOR.fit(X, Y).get_prediction(X[:5])
-    assert_allclose(far.mean, near.mean, rtol=1e-12)
-    assert_allclose(far.standard_error, near.standard_error, rtol=1e-9)
+    far = BlockwisePNCRegressor(**REGRESSOR.get_params() | {"folder": folder})
+    monkeypatch.setattr(engine_blocks, "solve_ridge", not_here)
+    if is_stored:
+        monkeypatch.setattr(BlockFit, "predict", not_here)
+    with joblib.parallel_config(backend="dask"):
+        assert_same(far.fit(X, Y).get_prediction(X[:5]), near)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "engine",
+    [KernelEngine(), LinearizedEngine(width=64), NetworkEngine(width=64, trainer=GradientDescent(steps=9), dtype="float64")],
+    ids=lambda engine: type(engine).__name__,
+)
+def test_replicates_on_two_processes(cluster, engine, monkeypatch):
+    options = {"engine": engine, "network": MLP(bias_scale=1.0), "regularization": 1e-2, "random_state": 0}
+    reg = PNCRegressor(interval="cheap_bootstrap", **options)
+    near = reg.fit(X[:300], Y[:300]).get_prediction(X[:5])
+    monkeypatch.setattr(cohorts, "_train", not_here)
+    only_here = {"systems": systems._solve_alone, "linearized": linearized._dual}
+    solved_here = []
+    for module, function in ((systems, "_solve_alone"), (linearized, "_dual")):
+        real = only_here[module.__name__.rsplit(".", 1)[1]]
+        monkeypatch.setattr(module, function, _Counted(real, solved_here))
+    with joblib.parallel_config(backend="dask"):
+        assert_same(reg.fit(X[:300], Y[:300]).get_prediction(X[:5]), near)
+    assert len(solved_here) <= 1  # the system of all rows, whose factor is kept
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_is_killed_loses_no_block(cluster):
+    whole = BlockwisePNCRegressor(**REGRESSOR.get_params() | {"block_size": 100})
+    pieces = [(X[i : i + 100], Y[i : i + 100]) for i in range(0, len(X), 100)]
+    victim = next(iter(cluster.run(os.getpid).values()))
+
+    def kills_in_the_middle():
+        for number, piece in enumerate(pieces):
+            if number == 16:
+                os.kill(victim, signal.SIGKILL)
+            yield piece
+
+    with joblib.parallel_config(backend="dask"):
+        far = whole.fit_stream(kills_in_the_middle()).get_prediction(X[:5])
+    assert whole.n_blocks_ == 32
+    assert_same(far, whole.fit_stream(pieces).get_prediction(X[:5]))
+    assert victim not in cluster.run(os.getpid).values()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_commands_know_a_cluster(cluster, tmp_path):
+    address = cluster.scheduler.address
+    arguments = ["reproduce", "table-1", "--protocol", "authors-code", "--repetitions", "3", "--methods", "batching"]
+    arguments += ["--sizes", "128", "--dimensions", "2"]
+    summaries = []
+    for place, where in (("far", ["--cluster", address]), ("near", [])):
+        done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / place), *where])
+        assert done.exit_code == 0, done.output
+        (summary,) = (tmp_path / place).glob("summary.*.json")
+        summaries.append(summary.read_text())
+    assert summaries[0] == summaries[1]
+
+
+def test_a_cluster_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr("unseed.tasks._PATIENCE", 0.5)
+    place = on_cluster("tcp://127.0.0.1:9")
+    with pytest.raises(InvalidInputError, match=r"cluster='tcp://127.0.0.1:9': no Dask scheduler answers there"), place:
+        pass
 
 
 @pytest.mark.filterwarnings("ignore")

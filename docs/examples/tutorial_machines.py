@@ -1,5 +1,7 @@
 """More rows than one network can take, on several processes: blocks, a cluster, rows that arrive later, the paper's tables."""
 
+import subprocess
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -10,7 +12,6 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 from unseed import MLP, BlockwisePNCRegressor
-from unseed_paper import Experiment, reproduce
 
 
 def draw(n_rows, seed):
@@ -31,11 +32,11 @@ def on_cluster(reg, X, y):
         return reg.fit(X, y)
 
 
-def reproduced(folder):
-    """A small part of the paper's first table, its repetitions on the workers."""
-    part = Experiment("table-1", "authors-code", repetitions=5, methods=("batching",), sizes=(128,), dimensions=(2,))
-    with joblib.parallel_config(backend="dask"):
-        reproduce(part, folder, n_jobs=-1, verbose=False)
+def reproduced(folder, address):
+    """A small part of the paper's first table, its repetitions on the workers of the scheduler at that address."""
+    part = ["--protocol", "authors-code", "--methods", "batching", "--sizes", "128", "--dimensions", "2", "--repetitions", "5"]
+    command = ["unseed", "reproduce", "table-1", *part, "--out", str(folder), "--cluster", address]
+    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True)
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -57,7 +58,7 @@ def main():
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         there = on_cluster(reg, X, y).get_prediction(X_new)
         with tempfile.TemporaryDirectory() as folder:
-            files = reproduced(Path(folder))
+            files = reproduced(Path(folder), cluster.scheduler_address)
     later = reg.partial_fit(*draw(8_000, seed=2)).get_prediction(X_new)  # eight more blocks; the old ones stay as they are
 
     print("| fit | RMSE | average width | f inside |")

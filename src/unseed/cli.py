@@ -85,6 +85,9 @@ _Impute = Annotated[
     Impute | None,
     typer.Option(help="Fill missing values: numbers and dates by the training median, others by the most frequent value."),
 ]
+_Cluster = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler whose workers do the work, such as tcp://10.0.0.5:8786.")
+]
 _Model = Annotated[Path, typer.Argument(help="Folder that `unseed fit` wrote.")]
 
 
@@ -101,6 +104,7 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the resamples.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
     jobs: Annotated[int | None, typer.Option(help="Networks solved at the same time.")] = None,
+    cluster: _Cluster = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and write nothing.")] = False,
     quiet: _Quiet = False,
     as_json: _Json = False,
@@ -111,7 +115,7 @@ def fit(
     from unseed.commands.fit import fit as run
     from unseed.commands.voice import Voice
 
-    options = FitOptions(target, interval, impute is not None, drop, delimiter, sheet, seed, device, jobs)
+    options = FitOptions(target, interval, impute is not None, drop, delimiter, sheet, seed, device, jobs, cluster)
     run(table, out, options, Voice(quiet, as_json, typer.echo), dry_run=dry_run)
 
 
@@ -204,13 +208,14 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Few repetitions of the small sizes.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
     n_jobs: Annotated[int | None, typer.Option(help="Repetitions at the same time; by default one for each core.")] = None,
+    cluster: _Cluster = None,
 ) -> None:
     """The paper's tables, ours beside theirs."""
     from unseed_paper.command import asked_for, run  # the one place where the library knows its client
 
     options = {"repetitions": repetitions, "device": device, "quick": quick}
     experiments = asked_for(table, protocol, engine, methods, sizes, dimensions, **options)
-    run(experiments, out, resume=resume, n_jobs=n_jobs, echo=typer.echo)
+    run(experiments, out, resume=resume, n_jobs=n_jobs, echo=typer.echo, cluster=cluster)
 
 
 _INTERRUPTED = 130  # what shells expect of a command that was stopped with Ctrl-C

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from joblib import Parallel, effective_n_jobs
+from joblib import Parallel, effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
+
+from unseed.errors import InvalidInputError
+
+_PATIENCE = 10  # seconds until a scheduler must have answered
 
 
 def outcomes(
@@ -62,3 +67,31 @@ def shares_memory(n_jobs: int | None) -> bool:
     """Whether tasks run in this process, and can look at one matrix without its being sent to each."""
     backend, _ = get_active_backend(prefer="threads")
     return bool(getattr(backend, "supports_sharedmem", False)) or effective_n_jobs(n_jobs) == 1
+
+
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[None]:
+    """Within it tasks go to the workers of a Dask scheduler; of None, where they would have gone.
+
+    Parameters
+    ----------
+    address : str or None
+        Such as ``"tcp://10.0.0.5:8786"``.
+    """
+    if address is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InvalidInputError(f"cluster={address!r} needs Dask; install it with: pip install 'unseed[cluster]'") from error
+    try:
+        client: Any = Client(address, timeout=_PATIENCE)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"cluster={address!r}: no Dask scheduler answers there; start one with: dask scheduler, and give its address"
+        ) from error
+    with client, parallel_config(backend="dask"):
+        if not effective_n_jobs():
+            raise InvalidInputError(f"cluster={address!r} has no workers; start some with: dask worker {address}")
+        yield

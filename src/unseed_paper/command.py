@@ -13,6 +13,7 @@ from typing import Any
 
 from unseed import MLP, PNCRegressor
 from unseed.errors import InvalidInputError
+from unseed.tasks import on_cluster
 from unseed_paper.experiment import Experiment
 from unseed_paper.printed import REAL_TABLES, TABLES
 from unseed_paper.problems import DATASETS, load
@@ -30,7 +31,15 @@ def asked_for(
     return _experiments(table, protocol, engine, _words("methods", methods), options)
 
 
-def run(experiments: list[Experiment], out: Path, *, resume: bool, n_jobs: int | None, echo: Callable[[str], None]) -> None:
+def run(
+    experiments: list[Experiment],
+    out: Path,
+    *,
+    resume: bool,
+    n_jobs: int | None,
+    echo: Callable[[str], None],
+    cluster: str | None = None,
+) -> None:
     """Check everything, then run one experiment after the other and say where the reports are."""
     if n_jobs == 0:
         raise InvalidInputError("n-jobs=0 runs nothing; use 1, 2, … or -1 for every core")
@@ -43,14 +52,21 @@ def run(experiments: list[Experiment], out: Path, *, resume: bool, n_jobs: int |
     for experiment in experiments:
         check_unused(record_file(experiment, out), resume=resume)
     _check_folder(out)
-    for experiment in experiments:
-        start = time.perf_counter()
-        try:
-            reproduce(experiment, out, resume=resume, n_jobs=n_jobs)
-        except KeyboardInterrupt:
-            threading.excepthook = lambda _: None  # workers that were cut off have nothing to say
-            raise InvalidInputError(f"stopped; everything up to here is in {str(out)!r}: add --resume to go on") from None
-        echo(f"{experiment.name}: {time.perf_counter() - start:.0f} s, {out / f'report.{experiment.name}.html'}")
+    if cluster is not None and n_jobs is None:
+        n_jobs = -1  # every worker, also where one process alone would train network after network
+    with on_cluster(cluster):
+        for experiment in experiments:
+            _reproduce(experiment, out, resume=resume, n_jobs=n_jobs, echo=echo)
+
+
+def _reproduce(experiment: Experiment, out: Path, *, resume: bool, n_jobs: int | None, echo: Callable[[str], None]) -> None:
+    start = time.perf_counter()
+    try:
+        reproduce(experiment, out, resume=resume, n_jobs=n_jobs)
+    except KeyboardInterrupt:
+        threading.excepthook = lambda _: None  # workers that were cut off have nothing to say
+        raise InvalidInputError(f"stopped; everything up to here is in {str(out)!r}: add --resume to go on") from None
+    echo(f"{experiment.name}: {time.perf_counter() - start:.0f} s, {out / f'report.{experiment.name}.html'}")
 
 
 def _experiments(table: str, protocol: str, engine: str, methods: tuple[str, ...], options: dict[str, Any]) -> list[Experiment]:

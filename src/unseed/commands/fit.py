@@ -20,6 +20,7 @@ from unseed.machine import available_bytes, resolve_device
 from unseed.persistence import check_target
 from unseed.results import FloatArray, LeaveOneOut
 from unseed.tables import Schema, Table, check_output, named_columns, read_table
+from unseed.tasks import on_cluster
 
 _FORECAST_POINTS = 1000
 
@@ -40,6 +41,7 @@ class FitOptions:
     seed: int = 0
     device: str = "auto"
     jobs: int | None = None
+    cluster: str | None = None
 
 
 def fit(path: Path, out: Path | None, options: FitOptions, voice: Voice, *, dry_run: bool = False) -> None:
@@ -54,7 +56,7 @@ def fit(path: Path, out: Path | None, options: FitOptions, voice: Voice, *, dry_
     if dry_run:
         _forecast(estimator, X.shape, y, voice)
         return
-    with voice.working():
+    with on_cluster(options.cluster), voice.working():
         estimator.fit(X, y)
     TableModel(estimator, schema, Origin.of(table, path)).save(out)
     left_out = estimator.leave_one_out() if isinstance(estimator, PNCRegressor) else None

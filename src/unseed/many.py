@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unseed.engines import StackedSets
+from unseed.engines import HostCounts, StackedSets
 from unseed.errors import InvalidInputError, SingularKernelError
 from unseed.estimators.options import check_regularization
 from unseed.intervals import IntervalMethod, Replicates, resolve_interval
@@ -186,11 +186,11 @@ def _check_trained(singular: Tensor, regularization: float) -> None:
         )
 
 
-def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> npt.NDArray[np.int32]:
-    """How often each replicate of each data set counts each row. Shape (n_sets, n_replicates, n_rows)."""
+def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> HostCounts:
+    """How often each replicate of each data set counts each row, in few bytes. Shape (n_sets, n_replicates, n_rows)."""
     plans = (method.plan(n_rows, Streams(seed)).counts for seed in seeds)
     first = next(plans)
-    counts = np.empty((len(seeds), *first.shape), dtype=np.int32)
+    counts = np.empty((len(seeds), *first.shape), dtype=np.min_scalar_type(-n_rows))
     counts[0] = first
     for i, others in enumerate(plans, start=1):
         counts[i] = others

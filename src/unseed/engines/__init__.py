@@ -6,7 +6,7 @@ from unseed.engines.blocks import BlockFit, FullFit, block_rows
 from unseed.engines.kernel import KernelEngine, KernelReplicates
 from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines.network import NetworkEngine, NetworkReplicates
-from unseed.engines.stacks import StackedSets
+from unseed.engines.stacks import HostCounts, StackedSets
 from unseed.engines.starts import make_batch
 from unseed.engines.stored import StoredBlock, TrainedBlock, store_block
 from unseed.engines.tangent import TangentFit
@@ -18,6 +18,7 @@ __all__ = [
     "Convergence",
     "Engine",
     "FullFit",
+    "HostCounts",
     "KernelEngine",
     "KernelReplicates",
     "KnowsOtherSeeds",

@@ -7,7 +7,7 @@ is a tensor like the predictions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from torch import Tensor
 
 from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP
+
+HostCounts = npt.NDArray[np.signedinteger[Any]]
 
 
 class StackedPredictions(NamedTuple):
@@ -46,7 +48,7 @@ class StackedSets:
         kernel = PopulationKernel(network)
         return cls(kernel, kernel.stacked_profile(X), labels, kernel.stacked_profile(X_new))
 
-    def predict(self, sets: slice, counts: npt.NDArray[np.int32], regularization: float) -> StackedPredictions:
+    def predict(self, sets: slice, counts: HostCounts, regularization: float) -> StackedPredictions:
         """Train the replicates of some data sets and predict their points.
 
         Parameters
@@ -87,7 +89,7 @@ class _Systems:
     labels: Tensor  # (n_sets, n_rows)
 
     @classmethod
-    def of(cls, counts: npt.NDArray[np.int32], length: int, labels: Tensor) -> _Systems:
+    def of(cls, counts: HostCounts, length: int, labels: Tensor) -> _Systems:
         """From the counts of all rows, (n_sets, n_replicates, n_rows), and the most of them that count."""
         all_counts = torch.from_numpy(counts).to(labels.device).to(labels.dtype)
         # A stable sort of "is left out" brings the rows that count to the front, in their order.

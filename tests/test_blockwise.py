@@ -235,20 +235,20 @@ from unseed import MLP, BlockwisePNCRegressor
 def pieces(n_pieces):
     rng = np.random.default_rng(0)
     for _ in range(n_pieces):
-        X = rng.normal(size=(512, 400))
+        X = rng.normal(size=(256, 1000))
         yield X, X[:, 0]
 
 def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-for n_pieces in (8, 200):
-    reg = BlockwisePNCRegressor(block_size=512, network=MLP(), regularization=1e-2, folder=sys.argv[1], random_state=0)
-    reg.fit_stream(pieces(n_pieces)).predict_interval(np.zeros((3, 400)), kind="prediction")
+for n_pieces in (8, 120):
+    reg = BlockwisePNCRegressor(block_size=256, network=MLP(), regularization=1e-2, folder=sys.argv[1], random_state=0)
+    reg.fit_stream(pieces(n_pieces)).predict_interval(np.zeros((3, 1000)), kind="prediction")
     print(megabytes())
 """
         done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
         few, many = map(float, done.stdout.split())
-        rows = 200 * 512 * 400 * 8 / 2**20  # 312 MB
+        rows = 120 * 256 * 1000 * 8 / 2**20  # 234 MB
         assert many - few < 0.25 * rows
 
 

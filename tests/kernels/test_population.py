@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
 from unseed.errors import AccuracyWarning, InvalidInputError
-from unseed.kernels import PopulationKernel, nngp, ntk, shallow
+from unseed.kernels import PopulationKernel, geometry, nngp, ntk, shallow
 from unseed.networks import MLPBatch
 
 BIASES = {
@@ -236,12 +236,17 @@ def test_products_without_the_matrix_are_those_with_it(sizes):
     "options", [{"bias_scale": 0.7}, {"bias_scale": 0.0}, {"bias_scale": 0.7, "bias_init": "zero"}], ids=str
 )
 @pytest.mark.parametrize("close", [0, 1e-9, 0.02])
-def test_the_short_cut_of_one_hidden_layer(options, close, monkeypatch):
-    """Of points that are far from each other in some tiles, and close or the same in others."""
-    monkeypatch.setattr(shallow, "NUMPY_IS_VECTORISED", True)  # also where it is not the faster way
+@pytest.mark.parametrize("path", ["numpy", "script", "plain"])
+def test_the_short_cut_of_one_hidden_layer(options, close, path, monkeypatch):
+    """Of points that are far from each other in some tiles, and close, the same or opposite in others."""
+    monkeypatch.setattr(geometry, "HAS_FAST_ARCS", True)  # also where it is not the faster way
+    monkeypatch.setattr(geometry, "MKL_IS_FAST", path != "numpy")
+    if path == "plain":
+        monkeypatch.setattr(shallow, "_without_python", lambda: shallow.pairs_times)
     rng = np.random.default_rng(0)
     right = rng.normal(size=(1500, 6))
-    left = np.concatenate([rng.normal(size=(300, 6)), right[:4] + close * rng.normal(size=(4, 6)), np.zeros((1, 6))])
+    near = np.concatenate([right[:4], -right[4:6]])
+    left = np.concatenate([rng.normal(size=(300, 6)), near + close * rng.normal(size=near.shape), np.zeros((1, 6))])
     columns = torch.tensor(rng.normal(size=(1500, 3)))
     kernel = PopulationKernel(MLP(weight_std=1.3, **options))
     here, there = (kernel.profile(torch.tensor(rows)) for rows in (left, right))
@@ -249,8 +254,18 @@ def test_the_short_cut_of_one_hidden_layer(options, close, monkeypatch):
     assert_allclose(kernel.ntk_product(here, there, columns), expected, rtol=1e-12, atol=1e-12 * float(expected.abs().max()))
 
 
+def test_the_short_cut_does_without_a_compiler_of_scripts(monkeypatch):
+    def is_gone(function):
+        raise NotImplementedError
+
+    monkeypatch.setattr(torch.jit, "script", is_gone)
+    shallow._without_python.cache_clear()
+    assert shallow._without_python() is shallow.pairs_times
+    shallow._without_python.cache_clear()
+
+
 def test_the_short_cut_is_for_one_hidden_relu_layer(monkeypatch):
-    monkeypatch.setattr(shallow, "NUMPY_IS_VECTORISED", True)
+    monkeypatch.setattr(geometry, "HAS_FAST_ARCS", True)
     points, columns = torch.eye(4, dtype=torch.float64), torch.ones(4, 1, dtype=torch.float64)
 
     def is_taken(network):
@@ -281,7 +296,9 @@ def test_threads_change_nothing():
         assert all(torch.equal(one, other) for other in others)
 
 
-@pytest.mark.parametrize("path", ["numpy", "torch"])
+@pytest.mark.parametrize("path", ["numpy", "mkl", "neither"])
 def test_both_ways_to_an_arctangent_agree(path, monkeypatch):
-    monkeypatch.setattr("unseed.kernels.geometry.NUMPY_IS_VECTORISED", path == "numpy")
+    monkeypatch.setattr("unseed.kernels.geometry._NUMPY_IS_VECTORISED", path == "numpy")
+    monkeypatch.setattr("unseed.kernels.geometry.MKL_IS_FAST", path == "mkl")
+    monkeypatch.setattr("unseed.kernels.geometry.HAS_FAST_ARCS", path != "neither")
     assert_matches_oracle(MLP(depth=2, bias_scale=1.0), POINTS[:3])

@@ -192,7 +192,7 @@ class TestRuns:
 
 @pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, n_kills):
-    command = [sys.executable, "-m", "unseed", "reproduce", "table-1", "--repetitions", str(20 * n_kills), "--sizes", "128"]
+    command = [sys.executable, "-m", "unseed", "reproduce", "table-1", "--repetitions", str(8 * n_kills), "--sizes", "128"]
     command += ["--dimensions", "2,4"]
     command += ["--methods", "batching,sectioning", "--n-jobs", "2", "--resume", "--out"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -215,7 +215,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, n_kills):
     name = "summary.table-1.paper.kernel.json"
     assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     lines = (tmp_path / "killed" / "records.table-1.paper.kernel.jsonl").read_text().splitlines()
-    assert len(lines) == 2 * 20 * n_kills * 2  # two settings, two methods: none lost, none doubled
+    assert len(lines) == 2 * 8 * n_kills * 2  # two settings, two methods: none lost, none doubled
 
 
 class TestCommand:

@@ -9,9 +9,13 @@ propagated in a form without cancellation.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -66,25 +70,20 @@ def first_layer_angles(left: Tensor, right: Tensor, cosine: Tensor, scratch: Scr
 
 def root_of(square: Tensor) -> Tensor:
     """√, overwriting its argument."""
-    if square.device.type == "cpu":  # NumPy's is a third faster than torch's on one core
-        np.sqrt(square.numpy(), out=square.numpy())
-        return square
-    return square.sqrt_()
+    return _elementwise(square, torch.sqrt, np.sqrt, square)
 
 
 def angle_of(angles: Angles, scratch: Scratch) -> Tensor:
     """The angle itself, with all its digits wherever both sine and cosine have theirs."""
-    if angles.are_wide and NUMPY_IS_VECTORISED and angles.cosine.device.type == "cpu":
-        angle = scratch.take(angles.cosine, angles.cosine.shape)
-        np.arccos(angles.cosine.numpy(), out=angle.numpy())  # less than arctan2 takes, and as exact away from 0 and π
-        return angle
+    if angles.are_wide and HAS_FAST_ARCS and angles.cosine.device.type == "cpu":
+        into = scratch.take(angles.cosine, angles.cosine.shape)
+        return _elementwise(angles.cosine, torch.acos, np.arccos, into)  # less than arctan2 takes, and as exact away from 0, π
     return arctangent(angles.sine, angles.cosine, scratch)
 
 
 def arcsine_of(angles: Angles, scratch: Scratch) -> Tensor:
     """π/2 less the angle, on a CPU."""
-    arcsine = scratch.take(angles.cosine, angles.cosine.shape)
-    np.arcsin(angles.cosine.numpy(), out=arcsine.numpy())
+    arcsine = _elementwise(angles.cosine, torch.asin, np.arcsin, scratch.take(angles.cosine, angles.cosine.shape))
     if not angles.are_wide:
         close = angles.sine < CLOSE_SINE
         arcsine[close] = math.pi / 2 - torch.atan2(angles.sine[close], angles.cosine[close])
@@ -94,7 +93,7 @@ def arcsine_of(angles: Angles, scratch: Scratch) -> Tensor:
 def arctangent(sine: Tensor, cosine: Tensor, scratch: Scratch) -> Tensor:
     """Angle, with all its digits wherever both of its arguments have theirs."""
     angle = scratch.take(sine, sine.shape)
-    if NUMPY_IS_VECTORISED and sine.device.type == "cpu":
+    if _NUMPY_IS_VECTORISED and sine.device.type == "cpu":
         np.arctan2(sine.numpy(), cosine.numpy(), out=angle.numpy())
         return angle
     return torch.atan2(sine, cosine, out=angle)
@@ -110,7 +109,25 @@ def _numpy_is_vectorised() -> bool:
     return any(not str(kind["current"]).startswith("baseline") for kind in found.values())
 
 
-NUMPY_IS_VECTORISED = _numpy_is_vectorised()
+def _mkl_is_fast() -> bool:
+    """Whether torch has Intel's elementwise functions here, and they were made for this processor."""
+    cpus = Path("/proc/cpuinfo")
+    has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    return has_mkl and cpus.exists() and "GenuineIntel" in cpus.read_text()
+
+
+# Which library has the faster functions is a property of the machine, not timed, so that results do not depend on the moment.
+_NUMPY_IS_VECTORISED, MKL_IS_FAST = _numpy_is_vectorised(), _mkl_is_fast()
+HAS_FAST_ARCS = _NUMPY_IS_VECTORISED or MKL_IS_FAST
+
+
+def _elementwise(
+    values: Tensor, by_torch: Callable[..., Tensor], by_numpy: Callable[..., npt.NDArray[Any]], into: Tensor
+) -> Tensor:
+    if values.device.type == "cpu" and not MKL_IS_FAST:
+        by_numpy(values.numpy(), out=into.numpy())
+        return into
+    return by_torch(values, out=into)
 
 
 def _refine_close_pairs(sine: Tensor, cosine: Tensor, left: Tensor, right: Tensor) -> None:

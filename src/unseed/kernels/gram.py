@@ -215,6 +215,8 @@ class PopulationKernel:
             return ShallowColumns.of(self.network, *part) if kind == "ntk" else None
 
         short_cuts = on_all_cores(short_cut, parts, columns.device)
+        if short_cuts[0] is not None:
+            height = short_cuts[0].rows_at_a_time(len(left), height)
 
         def add_up(rows: slice) -> None:
             here = left[rows]

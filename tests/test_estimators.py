@@ -28,6 +28,7 @@ from unseed import (
 )
 from unseed.engines import forecast
 from unseed.errors import InvalidInputError, NotEnoughMemoryError
+from unseed.estimators import recipe
 
 X, Y = load_diabetes(return_X_y=True)
 X, Y, X_NEW = X[:120], Y[:120], X[120:150]
@@ -387,6 +388,7 @@ class TestOptions:
 
     def test_too_little_memory_is_said_before_it_is_asked_for(self, monkeypatch):
         monkeypatch.setattr(forecast, "available_bytes", lambda device: 20_000)
+        monkeypatch.setattr(recipe, "choose", None)  # nor is a network chosen before
         with pytest.raises(NotEnoughMemoryError, match=r"interval=Batching\(batches="):
             PNCRegressor(interval=HalfSampling(), regularization=0.1).fit(X, Y)
 

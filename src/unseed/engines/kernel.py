@@ -59,8 +59,7 @@ class KernelEngine:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
         if not isinstance(task.network, MLP):
             raise InvalidInputError("engine='kernel' knows the kernels of MLP(...) only; use engine='network' for a module")
-        on_gpu = task.X.device.type == "cuda"
-        check_memory(plan, task.X.device, n_jobs, copies=int(on_gpu) if self.converges else 4)
+        self.check_memory(plan, task.X.device, n_jobs)
         systems = systems_of(plan, task.labels)
         solver = Solver(self.training, task.regularization, is_mixed=self.precision == "mixed")
         solved = solve_systems(task.network, task.X, systems, solver, plan, n_jobs)
@@ -75,6 +74,10 @@ class KernelEngine:
             dual=dual,
             references=[(systems[r].rows, factor) for r in plan.reference if (factor := solved[r][1]) is not None],
         )
+
+    def check_memory(self, plan: Plan, device: torch.device, n_jobs: int | None = None) -> None:
+        """Refuse a plan whose matrices cannot fit; of use before anything else is done for it."""
+        check_memory(plan, device, n_jobs, copies=int(device.type == "cuda") if self.converges else 4)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ class Recipe:
         self._check_convergence()
         plan = self.interval.plan(len(data.X), data.streams)
         self._check_left_out(plan)
+        if isinstance(self.engine, KernelEngine):
+            self.engine.check_memory(plan, data.device, self.n_jobs)  # before seconds go into the choice of a network
         choice = self._choose(data)
         mean = self._mean_of_starts(choice.network, data)
         groups = torch.stack([data.labels, mean(data.X, data.inputs)], dim=1)  # Algorithm 1: base on y, auxiliary on s̄

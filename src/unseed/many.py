@@ -206,13 +206,8 @@ def _seeds(random_state: int | Sequence[int], n_sets: int) -> list[int]:
 
 
 def _groups(sets: _Sets, device: torch.device) -> list[slice]:
-    """As many data sets at a time as half of the free memory holds: matrices, parts cut out of them, factors, crosses.
-
-    On a GPU half of them at most: resamples of the second half are drawn while it is busy with the first.
-    """
+    """As many data sets at a time as half of the free memory holds: matrices, parts cut out of them, factors, crosses."""
     n_sets, n_rows, _ = sets.X.shape
     each = 8 * n_rows * (_MATRICES_OF_A_SET * n_rows + sets.X_new.shape[1])
     size = max(1, available_bytes(device) // 2 // each)
-    if device.type == "cuda":
-        size = min(size, -(-n_sets // 2))
     return [slice(start, start + size) for start in range(0, n_sets, size)]

@@ -202,6 +202,7 @@ class TestBlocksInFiles:
         shutil.rmtree(tmp_path / "blocks")
         loaded = BlockwisePNCRegressor.load(tmp_path / "model")
         assert_array_equal(loaded.predict_interval(X_NEW)[1], expected)
+        assert loaded.compress().compression_.dtype == "float32"
         assert loaded.partial_fit(X[:60], Y[:60]).n_blocks_ == 8  # the new one in a file
 
     def test_a_file_that_is_gone_or_damaged_is_named(self, tmp_path):

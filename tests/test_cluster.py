@@ -90,9 +90,9 @@ def test_replicates_on_two_processes(cluster, engine, monkeypatch):
     reg = PNCRegressor(interval="cheap_bootstrap", **options)
     near = reg.fit(X[:300], Y[:300]).get_prediction(X[:5])
     monkeypatch.setattr(cohorts, "_train", not_here)
-    only_here = {"systems": systems._solve_alone, "linearized": linearized._dual}
+    only_here = {"systems": systems._solve_alone, "linearized": linearized._solved}
     solved_here = []
-    for module, function in ((systems, "_solve_alone"), (linearized, "_dual")):
+    for module, function in ((systems, "_solve_alone"), (linearized, "_solved")):
         real = only_here[module.__name__.rsplit(".", 1)[1]]
         monkeypatch.setattr(module, function, _Counted(real, solved_here))
     with joblib.parallel_config(backend="dask"):
@@ -131,6 +131,23 @@ def test_commands_know_a_cluster(cluster, tmp_path):
         (summary,) = (tmp_path / place).glob("summary.*.json")
         summaries.append(summary.read_text())
     assert summaries[0] == summaries[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_is_fitted_on_a_cluster(cluster, tmp_path, monkeypatch):
+    table = tmp_path / "train.csv"
+    np.savetxt(table, np.column_stack([X[:200], Y[:200]]), delimiter=",", header="a,b,c,d,y", comments="")
+    arguments = ["fit", str(table), "--target", "y", "--interval", "half_sampling", "--quiet"]
+    predictions = []
+    for place, where in (("near", []), ("far", ["--cluster", cluster.scheduler.address])):
+        if where:
+            solved_here = []
+            monkeypatch.setattr(systems, "_solve_alone", _Counted(systems._solve_alone, solved_here))
+        done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / place), *where])
+        assert done.exit_code == 0, done.output
+        predictions.append(PNCRegressor.load(tmp_path / place).predict_interval(X[:5])[1])
+    assert len(solved_here) == 1  # the system of all rows
+    assert_allclose(*predictions, rtol=1e-6)
 
 
 def test_a_cluster_that_is_not_there_is_named(monkeypatch):

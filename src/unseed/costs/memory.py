@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from unseed.costs.finite import check_memory_of_networks
 from unseed.costs.job import Job
-from unseed.engines.forecast import bytes_needed, check_memory
+from unseed.engines import KernelEngine
+from unseed.engines.forecast import bytes_needed
 from unseed.errors import NotEnoughMemoryError
 from unseed.machine import available_bytes, gigabytes
 
@@ -16,7 +17,10 @@ _SMALLEST_BLOCK = 64
 
 def peak_bytes(job: Job) -> int:
     """Large matrices of a job with networks of infinite width; of blocks also all rows that are held."""
-    return bytes_needed(job.plan, job.workers, _copies(job)) if job.block is None else _bytes_of_blocks(job)
+    if job.block is not None:
+        return _bytes_of_blocks(job)
+    assert isinstance(job.engine, KernelEngine)
+    return bytes_needed(job.plan, job.workers, job.engine.copies(job.device))
 
 
 def disk_bytes(job: Job) -> int:
@@ -37,19 +41,14 @@ def shortage(job: Job, needed: int) -> str | None:
     if needed <= available:
         return None
     try:
-        if job.block is None and job.is_infinite:
-            check_memory(job.plan, job.device, job.workers, _copies(job))
+        if job.block is None and isinstance(job.engine, KernelEngine):
+            job.engine.check_memory(job.plan, job.device, job.workers)
         elif job.block is None:
             check_memory_of_networks(job)
     except NotEnoughMemoryError as error:
         return str(error)
     remedy = "use fewer rows or a smaller network" if job.block is None else _smaller_blocks(job, job.block, available)
     return f"{job.rows:,} rows need {gigabytes(needed)} and {gigabytes(available)} are available; {remedy}"
-
-
-def _copies(job: Job) -> int:
-    """Matrices that a solver needs beside its own, as KernelEngine.fit counts them."""
-    return 4 if not job.engine.converges else int(job.device.type == "cuda")
 
 
 def _bytes_of_blocks(job: Job) -> int:

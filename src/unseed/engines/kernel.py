@@ -77,7 +77,11 @@ class KernelEngine:
 
     def check_memory(self, plan: Plan, device: torch.device, n_jobs: int | None = None) -> None:
         """Refuse a plan whose matrices cannot fit; of use before anything else is done for it."""
-        check_memory(plan, device, n_jobs, copies=int(device.type == "cuda") if self.converges else 4)
+        check_memory(plan, device, n_jobs, self.copies(device))
+
+    def copies(self, device: torch.device) -> int:
+        """Matrices that a solver needs beside its own."""
+        return int(device.type == "cuda") if self.converges else 4
 
 
 @dataclass(frozen=True)

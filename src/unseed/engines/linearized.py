@@ -64,7 +64,7 @@ class LinearizedEngine:
             weights = torch.from_numpy(counts).to(task.X)
             tangents.append(TangentFit(batch, start[None], task.X[rows], weights, task.regularization, self.training))
             labels.append(task.labels[rows])
-        duals = _solve(tangents, labels, set(plan.reference), n_jobs)
+        duals = _solve(tangents, labels, plan, n_jobs)
         references = [torch.from_numpy(plan.counts[r].nonzero()[0]).to(task.X.device) for r in plan.reference]
         return LinearizedReplicates(
             tangents,
@@ -74,24 +74,36 @@ class LinearizedEngine:
         )
 
 
-def _solve(tangents: list[TangentFit], labels: list[Tensor], kept: set[int], n_jobs: int | None) -> list[Tensor]:
-    """Dual weights of every replicate. Workers elsewhere are sent its rows and start; factors that are kept are made here."""
-    here = range(len(tangents)) if shares_memory(n_jobs) else kept
-    there = [r for r in range(len(tangents)) if r not in here]
+Solved = tuple[TangentFit | None, Tensor]
+
+
+def _solve(tangents: list[TangentFit], labels: list[Tensor], plan: Plan, n_jobs: int | None) -> list[Tensor]:
+    """Dual weights of every replicate; those that stand for these data have their factors afterwards, the others have none.
+
+    Workers elsewhere are sent a replicate's rows and start. A factor of all rows is made here, while they are at work; those of
+    batches come back from them.
+    """
+    everyone, n_rows = range(len(tangents)), plan.counts.shape[1]
+    kept = set(plan.reference)
+    here = [r for r in everyone if shares_memory(n_jobs) or (r in kept and len(tangents[r].X) == n_rows)]
+    there = [r for r in everyone if r not in here]
     # A view would be sent with all that it is a view of.
-    sent = (replace(tangents[r], parameters=tangents[r].parameters.clone()) for r in there)
-    found = begun((delayed(_dual)(tangent, labels[r]) for r, tangent in zip(there, sent, strict=True)), n_jobs, ahead=2)
-    # replace() makes a copy whose factor is forgotten with it
-    tasks = (delayed(_dual)(tangents[r] if r in kept else replace(tangents[r]), labels[r]) for r in here)
-    duals = dict(zip(here, Parallel(n_jobs=n_jobs, require="sharedmem")(tasks), strict=True))
-    duals |= dict(zip(there, found, strict=True))
-    return [duals[r] for r in range(len(tangents))]
+    sent = {r: replace(tangents[r], parameters=tangents[r].parameters.clone()) for r in there}
+    found = begun((delayed(_solved)(sent[r], labels[r], keeps=r in kept) for r in there), n_jobs, ahead=2)
+    # replace() makes a copy, whose factor is forgotten with it
+    own = (delayed(_solved)(tangents[r] if r in kept else replace(tangents[r]), labels[r], keeps=r in kept) for r in here)
+    solved: dict[int, Solved] = dict(zip(here, Parallel(n_jobs=n_jobs, require="sharedmem")(own), strict=True))
+    solved |= dict(zip(there, found, strict=True))
+    for r, (tangent, _) in solved.items():
+        tangents[r] = tangents[r] if tangent is None else tangent
+    return [solved[r][1] for r in everyone]
 
 
-def _dual(tangent: TangentFit, labels: Tensor) -> Tensor:
-    """A task for any worker: what the labels are beyond the start, solved for."""
+def _solved(tangent: TangentFit, labels: Tensor, *, keeps: bool) -> Solved:
+    """A task for any worker: what the labels are beyond the start, solved for; with the factor in the fit that is kept."""
     start = tangent.start(tangent.X)
-    return tangent.solve(labels - start[:, None, :])
+    dual = tangent.solve(labels - start[:, None, :])
+    return (tangent if keeps else None), dual
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
         check_is_fitted(self, "is_fitted_")
         if self.centre_ is not None:
             raise InvalidInputError("centre='full' has no smaller form; fit with centre='blocks' for one")
-        if self.folder is not None:
+        if self._store is not None:
             raise InvalidInputError(
                 f"folder={str(self.folder)!r}: blocks in files have no smaller form; fit with folder=None for one"
             )
@@ -232,7 +232,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
             tasks = (delayed(with_block_rounded)(block, self.network_, self.regularization_) for block in fits)
             with threads_beside(self._jobs()):
                 fits = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
-        small._networks = replace(self._known, fits=[*fits])
+        small._networks = replace(self._known, fits=list(fits))
         points = self._some_points(_LOOKED_AT)
         sizes = self.size_in_bytes(), small.size_in_bytes()
         rows = self.n_rows_, self.n_rows_

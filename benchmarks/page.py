@@ -59,25 +59,27 @@ SETTINGS = {
 
 def peers_conditions(peers: Figures) -> str:
     machine, once = peers["machine"], [name for name, value in peers["seconds"].items() if value > benchmark.PATIENCE]
-    memory = " MB: peak of memory during a job beyond what was there before." if "peak_added_bytes" in peers else ""
-    left_out = "".join(f" Left out: {name} ({reason})." for name, reason in peers.get("left_out", {}).items())
+    left_out = "".join(f" Left out: {name} ({reason})." for name, reason in peers["left_out"].items())
     return (
         f"n = {peers['rows']:,}, d = {benchmark.FEATURES}, {benchmark.POINTS} new points; {machine['threads']} threads, "
         f"Python {machine['python']}, torch {machine['torch']}. Timed once, without warm-up, because it takes longer than "
         f"{benchmark.PATIENCE:.0f} s: {'; '.join(once) or 'nothing'}. Peak memory of the whole run, peers included: "
-        f"{peers['peak_bytes'] / 1e9:.1f} GB.{memory}{left_out}"
+        f"{peers['peak_bytes'] / 1e9:.1f} GB. MB: peak of memory during a job beyond what was there before.{left_out}"
     )
 
 
 def peers_table(peers: Figures) -> str:
-    head, added = ["", "what is done", "ms", "ratio"], peers.get("peak_added_bytes")
     lines = [
-        [f"**{name}**" if name == benchmark.OURS else name, SETTINGS.get(name, ""), number(1e3 * seconds), number(ratio)]
-        + ([] if added is None else [megabytes(added.get(name))])
+        [
+            f"**{name}**" if name == benchmark.OURS else name,
+            SETTINGS.get(name, ""),
+            number(1e3 * peers["seconds"][name]),
+            number(ratio),
+            megabytes(peers["peak_added_bytes"].get(name)),
+        ]
         for name, ratio in sorted(peers["ratios"].items(), key=operator.itemgetter(1))
-        for seconds in [peers["seconds"][name]]
     ]
-    return markdown_table(head if added is None else [*head, "MB"], lines, left=2)
+    return markdown_table(["", "what is done", "ms", "ratio", "MB"], lines, left=2)
 
 
 def floor(peers: Figures) -> str:
@@ -106,16 +108,14 @@ AXES = {  # letter, what is timed, exponent where one term has outgrown all othe
 
 
 def growth_table(growth: Figures) -> str:
-    lines, has_memory = [], any("peak_added_bytes" in found for found in growth.values())
+    lines = []
     for axis, found in growth.items():
         letter, timed, limit = AXES.get(axis, (axis, "", ""))
         sizes = " / ".join(f"{int(size):,}" for size in found["seconds"])
         times = " / ".join(number(1e3 * seconds) for seconds in found["seconds"].values())
-        added = found.get("peak_added_bytes", {})
-        memory = [" / ".join(megabytes(added.get(size)) for size in found["seconds"])] if has_memory else []
-        lines.append([letter, timed, sizes, times, *memory, f"{found['exponent']:.2f}".replace("-", "−"), limit])
-    head = ["against", "what is timed", "sizes", "ms", *(["MB"] if has_memory else []), "exponent", "in the limit"]
-    return markdown_table(head, lines, left=2)
+        memory = " / ".join(megabytes(found["peak_added_bytes"].get(size)) for size in found["seconds"])
+        lines.append([letter, timed, sizes, times, memory, f"{found['exponent']:.2f}".replace("-", "−"), limit])
+    return markdown_table(["against", "what is timed", "sizes", "ms", "MB", "exponent", "in the limit"], lines, left=2)
 
 
 def repeats(peers: Figures) -> str:

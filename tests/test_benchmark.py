@@ -339,10 +339,8 @@ def page(monkeypatch):
     return importlib.import_module("page")
 
 
-def test_memory_has_a_column_where_it_was_measured(page):
-    figures = {"seconds": {"a": 0.002, "b": 0.001}, "ratios": {"a": 1.0, "b": 0.5}, "exponent": 1.0}
-    assert page.peers_table(figures).splitlines()[0] == "|  | what is done | ms | ratio |"
-    assert page.growth_table({"rows": {"seconds": {"16": 0.002}, "exponent": 1.0}}).count("MB") == 0
+def test_memory_has_a_column_with_dashes_where_it_is_not_known(page):
+    figures = {"seconds": {"a": 0.002, "b": 0.001}, "ratios": {"a": 1.0, "b": 0.5}}
     figures["peak_added_bytes"] = {"a": 12_345_678, "b": None}
     head, _, *lines = page.peers_table(figures).splitlines()
     assert head == "|  | what is done | ms | ratio | MB |"
@@ -352,8 +350,10 @@ def test_memory_has_a_column_where_it_was_measured(page):
 
 
 def test_the_page_names_what_was_left_out(page):
-    figures = {"rows": 16, "machine": benchmark.machine(), "seconds": {}, "peak_bytes": 1e9}
-    assert page.peers_conditions(figures).endswith("peers included: 1.0 GB.")
+    figures = {"rows": 16, "machine": benchmark.machine(), "seconds": {}, "peak_bytes": 1e9, "left_out": {}}
+    assert page.peers_conditions(figures).endswith(
+        "peers included: 1.0 GB. MB: peak of memory during a job beyond what was there before."
+    )
     assert page.peers_conditions(figures | {"left_out": {"MAPIE": "gone"}}).endswith(" Left out: MAPIE (gone).")
 
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unseed import benchmark
-from unseed.benchmark import floors
-from unseed.benchmark.floors import Job
+import cost_of_intervals as benchmark
+from cost_of_intervals import floors
+from cost_of_intervals.floors import Job
 from unseed.intervals import Batching
 
 BASELINE, TOLERANCE = Path(__file__).parent / "baseline.json", 1.5

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cost_of_intervals as benchmark
 from marked import Blocks, markdown_table, write
 from page_plots import draw_costs, draw_growth, draw_peers
-from unseed import benchmark
 
 HERE = Path(__file__).parent
 PAGE, IMAGES = HERE.parent / "docs" / "benchmarks.md", HERE.parent / "docs" / "images"

@@ -14,11 +14,11 @@ from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
 from typer.testing import CliRunner
 
-from unseed import benchmark
-from unseed.benchmark import command, floors, memory, peers, timing
-from unseed.cli import app
+import cost_of_intervals as benchmark
+from cost_of_intervals import command, floors, memory, peers, timing
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel, ntk
+from unseed_app.cli import app
 
 ROOT = Path(__file__).parents[1]
 KNOWS_PEAKS = memory._CLEAR.exists()

@@ -16,10 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data as validate
 
 from unseed import MLP, BlockwisePNCRegressor, parquet_pieces
-from unseed.blocks import regrouped
-from unseed.engines import block_rows, blocks
+from unseed._estimators import blockwise
+from unseed._pieces import regrouped
+from unseed.engines import _blocks as blocks
+from unseed.engines import block_rows
 from unseed.errors import InvalidInputError, ModelFileError
-from unseed.estimators import blockwise
 from unseed.kernels import ntk
 
 RNG = np.random.default_rng(0)
@@ -150,7 +151,7 @@ def test_rows_that_could_not_be_added_may_be_given_again(monkeypatch):
 
 
 def test_rows_that_are_checked_do_not_grow_with_the_blocks(monkeypatch):
-    from unseed.predictors import blocks as predictors
+    from unseed._predictors import block_average as predictors
 
     monkeypatch.setattr(predictors, "_CHECKED_ROWS", 12)
     reg = BlockwisePNCRegressor(block_size=10, **OPTIONS).fit_stream([(X, Y)])
@@ -349,7 +350,7 @@ def test_automatic_blocks_depend_on_rows_and_memory_alone(monkeypatch):
     cpu = torch.device("cpu")
     sizes = [block_rows(n, cpu) for n in (16, 4_000, 65_536, 10**5, 10**6, 10**7, 10**9)]
     assert sizes == [2, 500, 8192, 4096, 2048, 1024, 1024]
-    monkeypatch.setattr("unseed.engines.blocks.total_bytes", lambda device: 2**30)
+    monkeypatch.setattr("unseed.engines._blocks.total_bytes", lambda device: 2**30)
     assert block_rows(65_536, cpu) == 2048
     assert BlockwisePNCRegressor(**OPTIONS).fit(X, Y).block_size_ == 52
 

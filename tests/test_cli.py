@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from unseed import __main__, __version__
-from unseed.cli import app
+from unseed import __version__
+from unseed_app import __main__
+from unseed_app.cli import app
 
 
 def test_demo_shows_a_table_and_saves_a_figure(tmp_path):
@@ -90,7 +91,7 @@ def test_other_faults_of_files_are_not_explained_away(monkeypatch):
     def fail():
         raise FileNotFoundError(2, "No such file or directory", "lost.txt")
 
-    monkeypatch.setattr("unseed.cli.app", fail)
+    monkeypatch.setattr("unseed_app.cli.app", fail)
     with pytest.raises(FileNotFoundError):
         __main__.main()
 
@@ -99,17 +100,17 @@ def test_an_interrupt_while_modules_are_loaded_is_no_traceback(monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unseed.cli.app", interrupt)
+    monkeypatch.setattr("unseed_app.cli.app", interrupt)
     with pytest.raises(SystemExit) as stopped:
         __main__.main()
     assert stopped.value.code == 130
 
 
 def test_without_typer_the_command_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "unseed.cli", None)
+    monkeypatch.setitem(sys.modules, "unseed_app.cli", None)
     with pytest.raises(ModuleNotFoundError):  # another missing module is not explained away
         __main__.main()
-    monkeypatch.delitem(sys.modules, "unseed.cli")
+    monkeypatch.delitem(sys.modules, "unseed_app.cli")
     monkeypatch.setitem(sys.modules, "typer", None)
     with pytest.raises(SystemExit, match=r"pip install 'unseed\[cli,plots\]'"):
         __main__.main()

@@ -14,11 +14,14 @@ from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
 from unseed import MLP, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
-from unseed.cli import app
-from unseed.engines import BlockFit, cohorts, linearized, systems
-from unseed.engines import blocks as engine_blocks
+from unseed.engines import BlockFit
+from unseed.engines import _blocks as engine_blocks
+from unseed.engines import _cohorts as cohorts
+from unseed.engines import _linearized as linearized
+from unseed.engines import _systems as systems
 from unseed.errors import InvalidInputError
 from unseed.tasks import on_cluster
+from unseed_app.cli import app
 from unseed_paper import Experiment, reproduce
 
 distributed = pytest.importorskip("distributed")
@@ -90,7 +93,7 @@ def test_replicates_on_two_processes(cluster, engine, monkeypatch):
     reg = PNCRegressor(interval="cheap_bootstrap", **options)
     near = reg.fit(X[:300], Y[:300]).get_prediction(X[:5])
     monkeypatch.setattr(cohorts, "_train", not_here)
-    only_here = {"systems": systems._solve_alone, "linearized": linearized._solved}
+    only_here = {"_systems": systems._solve_alone, "_linearized": linearized._solved}
     solved_here = []
     for module, function in ((systems, "_solve_alone"), (linearized, "_solved")):
         real = only_here[module.__name__.rsplit(".", 1)[1]]

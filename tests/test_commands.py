@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 
 import table_files as files
 import unseed
-from unseed import PNCRegressor, __main__
-from unseed.cli import app
-from unseed.commands.voice import Voice
+from unseed import PNCRegressor
+from unseed_app import __main__
+from unseed_app.cli import app
+from unseed_app.commands.voice import Voice
 
 N = 36
 
@@ -232,7 +233,7 @@ def test_report_knows_the_training_table(model, tmp_path):
 
 
 def test_report_of_several_targets_and_of_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("unseed.commands.fit.MOST_ROWS", 100)
+    monkeypatch.setattr("unseed_app.commands.fit.MOST_ROWS", 100)
     towns(160).to_csv(tmp_path / "towns.csv", index=False)
     invoke("fit", tmp_path / "towns.csv", "--target", "rent,cost", "--out", tmp_path / "m", "--quiet")
     towns(20).to_csv(tmp_path / "new.csv", index=False)
@@ -350,7 +351,7 @@ def test_a_damaged_model_is_refused(damage, model, tmp_path, monkeypatch, capsys
 
 
 def test_many_rows_are_trained_on_in_blocks(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("unseed.commands.fit.MOST_ROWS", 100)
+    monkeypatch.setattr("unseed_app.commands.fit.MOST_ROWS", 100)
     towns(160).to_csv(tmp_path / "towns.csv", index=False)
     arguments = ("fit", tmp_path / "towns.csv", "--target", "rent", "--drop", "cost", "--out", tmp_path / "m")
     said = invoke(*arguments)

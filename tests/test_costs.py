@@ -21,9 +21,12 @@ from unseed import (
     LinearizedEngine,
     NetworkEngine,
     PNCRegressor,
-    machine,
 )
-from unseed.cli import app
+from unseed import (
+    _machine as machine,
+)
+from unseed._random import Streams
+from unseed._solvers import iterated
 from unseed.costs import (
     FullCentre,
     Growth,
@@ -38,10 +41,9 @@ from unseed.costs import (
     shortage,
 )
 from unseed.engines import FullFit
-from unseed.engines import forecast as plans
+from unseed.engines import _forecast as plans
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
-from unseed.random import Streams
-from unseed.solvers import iterated
+from unseed_app.cli import app
 
 RATES = Rates(cubic=3e-9, quadratic=0.0, entry=1e-6, pair=1e-6, cut=0.0, multiplication=1e-9, evaluation=0.01, start=0.0)
 NETWORK = MLP(bias_scale=1.0)
@@ -184,7 +186,7 @@ def test_mixed_precision_is_for_replicates_without_factors():
 
 
 def test_a_centre_on_all_rows_by_hand(monkeypatch):
-    monkeypatch.setattr("unseed.costs.job.landmarks_for", lambda n, device: 100)
+    monkeypatch.setattr("unseed.costs._job.landmarks_for", lambda n, device: 100)
     n, r, points = 10_000, 100, 50
     plain, full = (forecast(in_blocks(n, points, centre=centre, machines=10), WITH_SOLVERS) for centre in ("blocks", "full"))
     building = 1e-6 * n * r + 1e-9 * 1.5 * n * r**2 + 0.5e-6 * r**2 + 2 * C * r**3
@@ -207,7 +209,7 @@ def test_iterations_are_about_as_many_as_are_assumed(monkeypatch, regularization
     options = {"generator": Streams(0).generator("landmarks"), "tolerance": 1e-6, "max_iterations": 200}
     all_rows = FullFit.solve(NETWORK, X, y, regularization, **options)
     assert all_rows.iterations <= FullCentre().iterations(600, landmarks=600)
-    monkeypatch.setattr("unseed.engines.blocks.landmarks_for", lambda n, device: 75)
+    monkeypatch.setattr("unseed.engines._blocks.landmarks_for", lambda n, device: 75)
     some_rows = FullFit.solve(NETWORK, X, y, regularization, **options)
     assert 1 / 4 < some_rows.iterations / FullCentre().iterations(600, landmarks=75) < 4
 
@@ -231,7 +233,7 @@ def little_memory(monkeypatch):
     """Half a gigabyte, wherever it is asked for."""
     for where in (machine, memory, plans):
         monkeypatch.setattr(where, "available_bytes", lambda device: 5 * 10**8)
-    monkeypatch.setattr("unseed.commands.fit.available_bytes", lambda device: 5 * 10**8)
+    monkeypatch.setattr("unseed_app.commands.fit.available_bytes", lambda device: 5 * 10**8)
 
 
 def test_a_shortage_names_what_would_fit(little_memory):

@@ -26,9 +26,9 @@ from unseed import (
     Sectioning,
     TruthInterval,
 )
-from unseed.engines import forecast
+from unseed._estimators import recipe
+from unseed.engines import _forecast as forecast
 from unseed.errors import InvalidInputError, NotEnoughMemoryError
-from unseed.estimators import recipe
 
 X, Y = load_diabetes(return_X_y=True)
 X, Y, X_NEW = X[:120], Y[:120], X[120:150]

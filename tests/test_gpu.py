@@ -15,8 +15,10 @@ from unseed import (
     PNCRegressor,
     predict_interval_many,
 )
-from unseed.engines import cohorts
-from unseed.kernels import PopulationKernel, fused, gram
+from unseed.engines import _cohorts as cohorts
+from unseed.kernels import PopulationKernel
+from unseed.kernels import _fused as fused
+from unseed.kernels import _gram as gram
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 RNG = np.random.default_rng(0)

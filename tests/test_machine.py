@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from unseed import machine
+from unseed import _machine as machine
 from unseed.errors import InvalidInputError
 
 

@@ -39,7 +39,7 @@ def test_any_kernel_and_common_points(network, interval):
 
 def test_groups_of_data_sets_change_nothing(monkeypatch):
     whole = predict_interval_many(X, Y, X_NEW, **OPTIONS)
-    monkeypatch.setattr("unseed.many.available_bytes", lambda device: 1)
+    monkeypatch.setattr("unseed._many.available_bytes", lambda device: 1)
     for one, other in zip(whole, predict_interval_many(X, Y, X_NEW, **OPTIONS), strict=True):
         assert_allclose(one, other, rtol=1e-10)
 

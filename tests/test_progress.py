@@ -1,6 +1,6 @@
 import sys
 
-from unseed.progress import Progress
+from unseed._progress import Progress
 
 
 def test_silent_unless_asked(capsys):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from unseed.random import Streams
+from unseed._random import Streams
 
 
 def test_integers_are_their_own_seed_and_none_is_fresh():

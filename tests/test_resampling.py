@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from unseed import resampling
+from unseed import _resampling as resampling
+from unseed._random import Streams
 from unseed.errors import InvalidInputError
-from unseed.random import Streams
 
 
 @given(n_rows=st.integers(2, 200), n_batches=st.integers(2, 12), seed=st.integers(0, 2**31))

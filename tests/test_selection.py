@@ -6,14 +6,14 @@ from scipy import stats
 
 from oracles.regression import leave_one_out_by_refitting
 from unseed import MLP, AutoNetwork, LinearizedEngine, PNCRegressor
+from unseed._random import Streams
+from unseed._selection import LeaveOneOut, choice, choose_regularization, evidence_ahead, leave_one_out, select_network
+from unseed._selection.criteria import CRITERIA, evidence
+from unseed._selection.landscape import Architecture, Landscape
+from unseed._selection.rows import NEIGHBOURS, representative_rows
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
-from unseed.kernels.differentiable import ntk_of_scales
-from unseed.random import Streams
-from unseed.selection import LeaveOneOut, choice, choose_regularization, evidence_ahead, leave_one_out, select_network
-from unseed.selection.criteria import CRITERIA, evidence
-from unseed.selection.landscape import Architecture, Landscape
-from unseed.selection.rows import NEIGHBOURS, representative_rows
+from unseed.kernels._differentiable import ntk_of_scales
 
 RNG = np.random.default_rng(0)
 NETWORK = MLP(bias_scale=1.0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from unseed.threads import on_all_cores, one_thread, threads_for
+from unseed._threads import on_all_cores, one_thread, threads_for
 
 CPU = torch.device("cpu")
 

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from unseed import MLP, AutoNetwork, GradientFlow, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor, TruthInterval
+from unseed._predictors import PNCReplicates
+from unseed._results import Calibration, Components, KnownLaw, Prediction
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
-from unseed.predictors import PNCReplicates
-from unseed.results import Calibration, Components, KnownLaw, Prediction
 
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(40, 3)), RNG.normal(size=(7, 3))
@@ -260,7 +260,7 @@ class TestDiagnosis:
             return posterior(replicates, X)
 
         monkeypatch.setattr(PNCReplicates, "posterior_variance", counting)
-        monkeypatch.setattr("unseed.predictors.scaled._NUMBERS_AT_A_TIME", 4 * len(X))
+        monkeypatch.setattr("unseed._predictors.scaled._NUMBERS_AT_A_TIME", 4 * len(X))
         far = np.concatenate([X, X[:3] + 100])
         assert reg.diagnose(far).far_points == (len(X), len(X) + 1, len(X) + 2)
         asked = [size for size in sizes if size != len(reg._probe)]  # the probe is asked at once, for other findings
@@ -348,7 +348,7 @@ def test_a_network_chosen_for_convergence_is_refused_where_training_stops():
 
 
 def test_posterior_of_a_big_matrix_is_computed_in_chunks(monkeypatch):
-    from unseed.solvers import ridge
+    from unseed._solvers import ridge
 
     expected = fitted()._replicates.left_out.errors
     monkeypatch.setattr(ridge, "_NUMBERS_AT_A_TIME", 100)

@@ -8,9 +8,12 @@ import torch
 from numpy.testing import assert_allclose
 
 from unseed import MLP, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
-from unseed.engines import cohorts, linearized, network, systems
-from unseed.estimators import block_work
-from unseed.predictors import blocks
+from unseed._estimators import block_work
+from unseed._predictors import block_average as blocks
+from unseed.engines import _cohorts as cohorts
+from unseed.engines import _linearized as linearized
+from unseed.engines import _network as network
+from unseed.engines import _systems as systems
 
 RNG = np.random.default_rng(0)
 N, D, WIDTH = 400, 30, 16

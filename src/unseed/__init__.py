@@ -1,53 +1,77 @@
 """Confidence intervals for neural-network regression, with the luck of the seed taken out."""
 
-from unseed.blocks import parquet_pieces
-from unseed.engines import KernelEngine, LinearizedEngine, NetworkEngine
-from unseed.estimators import (
-    BlockwisePNCRegressor,
-    DeepEnsembleRegressor,
-    MCDropoutRegressor,
-    PNCRegressor,
-    SingleNetworkRegressor,
-)
-from unseed.findings import Diagnosis
-from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
-from unseed.many import predict_interval_many
-from unseed.networks import MLP, MonteCarloMean
-from unseed.persistence import Compression, read_document
-from unseed.results import Components, Prediction
-from unseed.selection import AutoNetwork
-from unseed.solvers import SGD, Converged, GaussNewton, GradientDescent, GradientFlow
-from unseed.version import __version__
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "MLP",
-    "SGD",
-    "AutoNetwork",
-    "Batching",
-    "BlockwisePNCRegressor",
-    "CheapBootstrap",
-    "Components",
-    "Compression",
-    "Converged",
-    "DeepEnsembleRegressor",
-    "Diagnosis",
-    "GaussNewton",
-    "GradientDescent",
-    "GradientFlow",
-    "HalfSampling",
-    "InfinitesimalJackknife",
-    "KernelEngine",
-    "LinearizedEngine",
-    "MCDropoutRegressor",
-    "MonteCarloMean",
-    "NetworkEngine",
-    "PNCRegressor",
-    "Prediction",
-    "Sectioning",
-    "SingleNetworkRegressor",
-    "TruthInterval",
-    "__version__",
-    "parquet_pieces",
-    "predict_interval_many",
-    "read_document",
-]
+from unseed._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from unseed import costs, engines, errors, intervals, kernels, networks, plots, report, tasks  # noqa: F401
+    from unseed._estimators import BlockwisePNCRegressor as BlockwisePNCRegressor
+    from unseed._estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
+    from unseed._estimators import MCDropoutRegressor as MCDropoutRegressor
+    from unseed._estimators import PNCRegressor as PNCRegressor
+    from unseed._estimators import SingleNetworkRegressor as SingleNetworkRegressor
+    from unseed._findings import Diagnosis as Diagnosis
+    from unseed._many import predict_interval_many as predict_interval_many
+    from unseed._persistence import Compression as Compression
+    from unseed._persistence import read_document as read_document
+    from unseed._pieces import parquet_pieces as parquet_pieces
+    from unseed._results import Components as Components
+    from unseed._results import Prediction as Prediction
+    from unseed._selection import AutoNetwork as AutoNetwork
+    from unseed._solvers import SGD as SGD
+    from unseed._solvers import Converged as Converged
+    from unseed._solvers import GaussNewton as GaussNewton
+    from unseed._solvers import GradientDescent as GradientDescent
+    from unseed._solvers import GradientFlow as GradientFlow
+    from unseed.engines import KernelEngine as KernelEngine
+    from unseed.engines import LinearizedEngine as LinearizedEngine
+    from unseed.engines import NetworkEngine as NetworkEngine
+    from unseed.intervals import Batching as Batching
+    from unseed.intervals import CheapBootstrap as CheapBootstrap
+    from unseed.intervals import HalfSampling as HalfSampling
+    from unseed.intervals import InfinitesimalJackknife as InfinitesimalJackknife
+    from unseed.intervals import Sectioning as Sectioning
+    from unseed.intervals import TruthInterval as TruthInterval
+    from unseed.networks import MLP as MLP
+    from unseed.networks import MonteCarloMean as MonteCarloMean
+
+_MODULES = ("costs", "engines", "errors", "intervals", "kernels", "networks", "plots", "report", "tasks")
+_NAMES = {
+    "_estimators": (
+        "BlockwisePNCRegressor",
+        "DeepEnsembleRegressor",
+        "MCDropoutRegressor",
+        "PNCRegressor",
+        "SingleNetworkRegressor",
+    ),
+    "_findings": ("Diagnosis",),
+    "_many": ("predict_interval_many",),
+    "_persistence": ("Compression", "read_document"),
+    "_pieces": ("parquet_pieces",),
+    "_results": ("Components", "Prediction"),
+    "_selection": ("AutoNetwork",),
+    "_solvers": ("SGD", "Converged", "GaussNewton", "GradientDescent", "GradientFlow"),
+    "engines": ("KernelEngine", "LinearizedEngine", "NetworkEngine"),
+    "intervals": ("Batching", "CheapBootstrap", "HalfSampling", "InfinitesimalJackknife", "Sectioning", "TruthInterval"),
+    "networks": ("MLP", "MonteCarloMean"),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+
+__all__ = sorted([*_HOMES, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: ``import unseed`` alone loads no numerical library."""
+    if name in _MODULES:
+        return import_module(f"unseed.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'unseed' has no attribute {name!r}")
+    value = getattr(import_module(f"unseed.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES, *_HOMES])

@@ -20,8 +20,9 @@ from unseed import (
     NetworkEngine,
     PNCRegressor,
 )
-from unseed.engines import cohorts, forecast
-from unseed.engines import network as network_engine
+from unseed.engines import _cohorts as cohorts
+from unseed.engines import _forecast as forecast
+from unseed.engines import _network as network_engine
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
 
 ENGINES = [KernelEngine(), LinearizedEngine(), NetworkEngine(dtype="float64")]

@@ -89,7 +89,7 @@ def test_options_of_the_engine_pass_through(method):
 
 def test_chunks_of_new_points_give_the_same_numbers(method, monkeypatch):
     whole = fitted(method).get_prediction(X_NEW)
-    monkeypatch.setattr("unseed.predictors.scaled._NUMBERS_AT_A_TIME", 2 * 61)
+    monkeypatch.setattr("unseed._predictors.scaled._NUMBERS_AT_A_TIME", 2 * 61)
     pieces = fitted(method).get_prediction(X_NEW)
     assert_allclose(pieces.conf_int(), whole.conf_int(), rtol=1e-10)
     assert_allclose(pieces.components.procedural, whole.components.procedural, rtol=1e-8)

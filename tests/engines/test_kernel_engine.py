@@ -14,11 +14,13 @@ from joblib import delayed
 from numpy.testing import assert_allclose
 
 from oracles.regression import influence_by_complex_step, influence_by_theorem, ridge_on_repeated_rows
-from unseed import MLP, Converged, GradientDescent, GradientFlow, KernelEngine, resampling
-from unseed.engines import Task, forecast
+from unseed import MLP, Converged, GradientDescent, GradientFlow, KernelEngine
+from unseed import _resampling as resampling
+from unseed._random import Streams
+from unseed.engines import Task
+from unseed.engines import _forecast as forecast
 from unseed.errors import InvalidInputError, NotEnoughMemoryError
 from unseed.kernels import nngp, ntk
-from unseed.random import Streams
 
 RNG = np.random.default_rng(0)
 X, X_NEW, Y = RNG.normal(size=(24, 2)), RNG.normal(size=(5, 2)), RNG.normal(size=(24, 2))
@@ -165,7 +167,7 @@ def test_forecast_is_near_the_peak_really_reached(plan, training):
 import numpy as np, torch
 from unseed import MLP, KernelEngine, Converged, GradientFlow
 from unseed.engines import Task
-from unseed.resampling import Plan
+from unseed._resampling import Plan
 torch.set_num_threads(1)
 
 def memory(line):
@@ -214,7 +216,7 @@ def test_mixed_precision_falls_back_where_float32_cannot_follow():
 
 def test_workers_elsewhere_are_sent_rows_and_no_matrix(monkeypatch):
     """With a backend of processes every replicate is solved from its own rows: nothing of size n × n travels there."""
-    from unseed.engines import systems
+    from unseed.engines import _systems as systems
 
     here = KernelEngine().fit(TASK, PLAN).predict(torch.tensor(X_NEW))
     monkeypatch.setattr(systems, "shares_memory", lambda n_jobs: False)

@@ -11,7 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
 from unseed.errors import AccuracyWarning, InvalidInputError
-from unseed.kernels import PopulationKernel, geometry, nngp, ntk, shallow
+from unseed.kernels import PopulationKernel, nngp, ntk
+from unseed.kernels import _geometry as geometry
+from unseed.kernels import _shallow as shallow
 from unseed.networks import MLPBatch
 
 BIASES = {
@@ -298,7 +300,7 @@ def test_threads_change_nothing():
 
 @pytest.mark.parametrize("path", ["numpy", "mkl", "neither"])
 def test_both_ways_to_an_arctangent_agree(path, monkeypatch):
-    monkeypatch.setattr("unseed.kernels.geometry._NUMPY_IS_VECTORISED", path == "numpy")
-    monkeypatch.setattr("unseed.kernels.geometry.MKL_IS_FAST", path == "mkl")
-    monkeypatch.setattr("unseed.kernels.geometry.HAS_FAST_ARCS", path != "neither")
+    monkeypatch.setattr("unseed.kernels._geometry._NUMPY_IS_VECTORISED", path == "numpy")
+    monkeypatch.setattr("unseed.kernels._geometry.MKL_IS_FAST", path == "mkl")
+    monkeypatch.setattr("unseed.kernels._geometry.HAS_FAST_ARCS", path != "neither")
     assert_matches_oracle(MLP(depth=2, bias_scale=1.0), POINTS[:3])

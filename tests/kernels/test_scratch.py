@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from unseed import MLP
-from unseed.kernels import ntk, scratch
-from unseed.kernels.gram import CPU_TEMPORARY_BYTES
+from unseed.kernels import _scratch as scratch
+from unseed.kernels import ntk
+from unseed.kernels._gram import CPU_TEMPORARY_BYTES
 
 
 @pytest.mark.parametrize("activation", ["relu", "erf", "sin", "tanh"])

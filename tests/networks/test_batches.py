@@ -11,7 +11,7 @@ from torch import nn
 from unseed import MLP
 from unseed.errors import InvalidInputError
 from unseed.networks import MLPBatch, ModuleBatch
-from unseed.networks import module as module_file
+from unseed.networks import _module as module_file
 
 torch.manual_seed(0)
 

@@ -6,9 +6,9 @@ import torch
 from numpy.testing import assert_allclose
 
 from unseed import MLP, MonteCarloMean
+from unseed._random import Streams
 from unseed.errors import InvalidInputError
 from unseed.networks import ACTIVATION_NAMES, AveragedDraws, MLPBatch, resolve_activation
-from unseed.random import Streams
 
 
 @pytest.mark.parametrize(

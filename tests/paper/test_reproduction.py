@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
 from unseed import PNCRegressor
-from unseed.cli import app
 from unseed.errors import InvalidInputError
+from unseed_app.cli import app
 from unseed_paper import Experiment, reproduce
 from unseed_paper.preparation import prepare
 from unseed_paper.problems import Simulated, Split, Synthetic, load

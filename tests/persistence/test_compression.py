@@ -14,8 +14,8 @@ from unseed import (
     PNCRegressor,
     read_document,
 )
+from unseed._persistence.tensors import narrow
 from unseed.errors import InvalidInputError, NotAvailableError
-from unseed.persistence.tensors import narrow
 
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(240, 2)), RNG.normal(size=(15, 2))

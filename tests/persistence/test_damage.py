@@ -12,9 +12,9 @@ import safetensors.numpy
 from numpy.testing import assert_array_equal
 
 from unseed import MLP, BlockwisePNCRegressor, DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor, read_document
+from unseed._persistence import kind_of
+from unseed._persistence.folder import _digest, canonical
 from unseed.errors import InvalidInputError, ModelFileError
-from unseed.persistence import kind_of
-from unseed.persistence.folder import _digest, canonical
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 2))

@@ -20,9 +20,9 @@ from unseed import (
     MonteCarloMean,
     NetworkEngine,
 )
+from unseed._persistence.descriptions import NotDescribableError, describe, rebuild
+from unseed._selection import Candidate, Selection
 from unseed.intervals import METHODS
-from unseed.persistence.descriptions import NotDescribableError, describe, rebuild
-from unseed.selection import Candidate, Selection
 
 OPTIONS = [
     *(method() for method in METHODS.values()),
@@ -44,7 +44,7 @@ def test_options_come_back_equal_through_json(option):
 def test_every_public_option_is_known():
     not_options = {"Components", "Diagnosis", "Prediction"}
     fields = [name for name in unseed.__all__ if hasattr(getattr(unseed, name), "__dataclass_fields__")]
-    from unseed.persistence.descriptions import _OPTIONS
+    from unseed._persistence.descriptions import _OPTIONS
 
     assert set(fields) - not_options <= _OPTIONS.keys()
 

@@ -33,8 +33,8 @@ from unseed import (
     PNCRegressor,
     SingleNetworkRegressor,
 )
+from unseed._persistence import kind_of
 from unseed.errors import ModelFileError, NotAvailableError
-from unseed.persistence import kind_of
 
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(70, 3)), RNG.normal(size=(9, 3))

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from unseed import MLP, PNCRegressor, Prediction
+from unseed._results import Components
 from unseed.errors import InvalidInputError
 from unseed.plots import CoverageDisplay
-from unseed.plots.coverage import binomial_band
-from unseed.results import Components
+from unseed.plots._coverage import binomial_band
 
 RNG = np.random.default_rng(0)
 

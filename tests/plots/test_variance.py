@@ -4,9 +4,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from unseed import MLP, BlockwisePNCRegressor, PNCRegressor, Prediction, SingleNetworkRegressor
+from unseed._results import Components
 from unseed.errors import InvalidInputError
 from unseed.plots import VarianceDisplay
-from unseed.results import Components
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(60, 2))

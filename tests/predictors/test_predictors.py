@@ -3,14 +3,15 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from unseed import MLP, Converged, GradientFlow, KernelEngine, LinearizedEngine, resampling
+from unseed import MLP, Converged, GradientFlow, KernelEngine, LinearizedEngine
+from unseed import _resampling as resampling
+from unseed._predictors import CheckedRows, EnsembleReplicates, PNCReplicates, with_members
+from unseed._random import Streams
+from unseed._scaling import Scaling
 from unseed.engines import Task
 from unseed.errors import NotAvailableError
 from unseed.kernels import ntk
 from unseed.networks import ZeroMean
-from unseed.predictors import CheckedRows, EnsembleReplicates, PNCReplicates, with_members
-from unseed.random import Streams
-from unseed.scaling import Scaling
 
 RNG = np.random.default_rng(0)
 X, X_NEW, Y = RNG.normal(size=(15, 2)), RNG.normal(size=(4, 2)), RNG.normal(size=(15, 1))

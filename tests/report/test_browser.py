@@ -7,7 +7,7 @@ import pytest
 
 from report.browser import Browser, find_chromium
 from unseed import MLP, PNCRegressor
-from unseed.report import write_report
+from unseed_app.report import write_report
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(10_060, 3))

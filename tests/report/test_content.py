@@ -18,18 +18,20 @@ from unseed import (
     NetworkEngine,
     PNCRegressor,
     SingleNetworkRegressor,
-    diagnosis,
+)
+from unseed import (
+    _diagnosis as diagnosis,
 )
 from unseed.errors import InvalidInputError
 from unseed.intervals import METHODS
-from unseed.report import features, predicting
-from unseed.report.accuracy import LEVELS
-from unseed.report.content import Report, build
-from unseed.report.features import Features
-from unseed.report.held_out import HeldOut
-from unseed.report.page import as_json, figure
-from unseed.report.payload import payload_of
-from unseed.report.words import FINDINGS
+from unseed_app.report import features, predicting
+from unseed_app.report.accuracy import LEVELS
+from unseed_app.report.content import Report, build
+from unseed_app.report.features import Features
+from unseed_app.report.held_out import HeldOut
+from unseed_app.report.page import as_json, figure
+from unseed_app.report.payload import payload_of
+from unseed_app.report.words import FINDINGS
 
 RNG = np.random.default_rng(0)
 NETWORK = MLP(bias_scale=1.0, scale_inputs=True, input_scale=[0.2, 1.0, 0.5, 0.9])

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from unseed import MLP, PNCRegressor, SingleNetworkRegressor
 from unseed.errors import InvalidInputError
-from unseed.report import build, checked_rows, in_short, write_report
+from unseed_app.report import build, checked_rows, in_short, write_report
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from unseed.residuals import Misfit, NoiseModel
-from unseed.residuals.curves import MAX_FEATURES, TERMS, Curves, ridge_fits
+from unseed._residuals import Misfit, NoiseModel
+from unseed._residuals.curves import MAX_FEATURES, TERMS, Curves, ridge_fits
 
 
 def rows(n=300, d=4, seed=0):

@@ -9,9 +9,9 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unseed import MLP
+from unseed._solvers import NystromPreconditioner, WeightedRidge, conjugate_gradients, random_signs, solve_mixed
+from unseed._solvers.cholesky import lower_cholesky, restore, solve_with_factor
 from unseed.kernels import ntk
-from unseed.solvers import NystromPreconditioner, WeightedRidge, conjugate_gradients, random_signs, solve_mixed
-from unseed.solvers.cholesky import lower_cholesky, restore, solve_with_factor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))

@@ -5,9 +5,9 @@ from numpy.testing import assert_allclose
 
 from oracles.regression import ridge_on_repeated_rows
 from unseed import MLP
+from unseed._solvers import WeightedRidge
 from unseed.errors import ConditioningWarning, SingularKernelError
 from unseed.kernels import ntk
-from unseed.solvers import WeightedRidge
 
 RNG = np.random.default_rng(0)
 X, X_NEW, Y = RNG.normal(size=(12, 2)), RNG.normal(size=(4, 2)), RNG.normal(size=(12, 3))

@@ -6,10 +6,10 @@ import torch
 from numpy.testing import assert_allclose
 
 from unseed import MLP, SGD, GaussNewton, GradientDescent
+from unseed._progress import Progress
+from unseed._solvers import Objective, descend
 from unseed.errors import InvalidInputError
 from unseed.networks import MLPBatch
-from unseed.progress import Progress
-from unseed.solvers import Objective, descend
 
 QUIET = Progress()
 
@@ -179,7 +179,7 @@ def test_a_loss_that_cannot_fall_with_a_large_gradient_is_not_converged(monkeypa
     def stuck(objective, evaluation, parameters, loss, damping, open_):
         return parameters, loss, damping
 
-    monkeypatch.setattr("unseed.solvers.gauss_newton._best_step", stuck)
+    monkeypatch.setattr("unseed._solvers.gauss_newton._best_step", stuck)
     assert not GaussNewton(steps=6).train(objective("relu"), QUIET).converged.any()
 
 

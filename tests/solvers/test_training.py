@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 from oracles.regression import descent_of_linear_model, flow_of_linear_model
 from unseed import GradientDescent, GradientFlow
+from unseed._solvers import SpectralFilter, StoppedRidge, WeightedRidge
 from unseed.errors import InvalidInputError, SingularKernelError
-from unseed.solvers import SpectralFilter, StoppedRidge, WeightedRidge
 
 RNG = np.random.default_rng(1)
 J, J_NEW, Y = RNG.normal(size=(8, 20)), RNG.normal(size=(3, 20)), RNG.normal(size=8)

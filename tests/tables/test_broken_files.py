@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import table_files as files
-from unseed import __main__
+from unseed_app import __main__
 
 FAULTS = {
     # the file itself

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from unseed.errors import InvalidInputError
-from unseed.tables import Schema, read_table
+from unseed_app.tables import Schema, read_table
 
 ROWS = 12
 SCRAPS = (b'"', b",", b"\n", b"\r", b";", b"\t", b"nan", b"inf", b"1e999", b"\x00", b"\xff", b"%", b"-", b"2024-13-45", b"1,2")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from unseed.errors import InvalidInputError
-from unseed.tables import Schema, Table
+from unseed_app.tables import Schema, Table
 
 N = 12
 

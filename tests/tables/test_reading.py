@@ -8,7 +8,7 @@ import pytest
 
 import table_files as files
 from unseed.errors import InvalidInputError
-from unseed.tables import Schema, named_columns, read_table
+from unseed_app.tables import Schema, named_columns, read_table
 
 NOTED = {
     "plain": (files.text(files.GOOD), []),
@@ -123,14 +123,14 @@ def test_thousands_of_columns(tmp_path):
 
 
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("unseed.tables.delimited._LARGEST_UNPACKED", 1000)
+    monkeypatch.setattr("unseed_app.tables.delimited._LARGEST_UNPACKED", 1000)
     path = files.binary(gzip.compress(b"a,y\n" + b"1,2\n" * 1000), "bomb.csv.gz")(tmp_path)
     with pytest.raises(InvalidInputError, match="unpacks to more than"):
         read_table(path)
 
 
 def test_what_does_not_fit_the_memory_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("unseed.tables.limits.available_bytes", lambda device: 100)
+    monkeypatch.setattr("unseed_app.tables.limits.available_bytes", lambda device: 100)
     makers = (
         files.text(files.GOOD),
         files.parquet(a=np.arange(100.0), y=np.arange(100.0)),

@@ -7,7 +7,7 @@ import pytest
 
 import table_files as files
 from unseed.errors import InvalidInputError
-from unseed.tables import check_output, read_table, replaced_file, write_table
+from unseed_app.tables import check_output, read_table, replaced_file, write_table
 
 FRAME = pd.DataFrame({"name": ['a "quoted", one', "two\nlines", ""], "value": [0.1, float("nan"), 1e-300]})
 

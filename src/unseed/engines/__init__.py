@@ -1,15 +1,15 @@
 """Engines train networks on resample plans."""
 
-from unseed.engines.anchored import AnchoredPosterior, AnchoredReplicates
-from unseed.engines.base import Convergence, Engine, KnowsOtherSeeds, KnowsPosterior, LeftOut, Network, Task, Trained
-from unseed.engines.blocks import BlockFit, FullFit, block_rows
-from unseed.engines.kernel import KernelEngine, KernelReplicates
-from unseed.engines.linearized import LinearizedEngine, LinearizedReplicates
-from unseed.engines.network import NetworkEngine, NetworkReplicates
-from unseed.engines.stacks import HostCounts, StackedSets
-from unseed.engines.starts import make_batch
-from unseed.engines.stored import StoredBlock, TrainedBlock, store_block
-from unseed.engines.tangent import TangentFit
+from unseed.engines._anchored import AnchoredPosterior, AnchoredReplicates
+from unseed.engines._blocks import BlockFit, FullFit, block_rows
+from unseed.engines._kernel import KernelEngine, KernelReplicates
+from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
+from unseed.engines._network import NetworkEngine, NetworkReplicates
+from unseed.engines._protocol import Convergence, Engine, KnowsOtherSeeds, KnowsPosterior, LeftOut, Network, Task, Trained
+from unseed.engines._stacks import HostCounts, StackedSets
+from unseed.engines._starts import make_batch
+from unseed.engines._stored import StoredBlock, TrainedBlock, store_block
+from unseed.engines._tangent import TangentFit
 
 __all__ = [
     "AnchoredPosterior",

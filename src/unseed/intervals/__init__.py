@@ -1,13 +1,13 @@
 """Interval methods: from replicate predictions to centre, standard error and degrees of freedom."""
 
 from unseed.errors import InvalidInputError
-from unseed.intervals.base import IntervalMethod, Replicates
-from unseed.intervals.batching import Batching
-from unseed.intervals.cheap_bootstrap import CheapBootstrap
-from unseed.intervals.half_sampling import HalfSampling
-from unseed.intervals.infinitesimal_jackknife import InfinitesimalJackknife
-from unseed.intervals.sectioning import Sectioning
-from unseed.intervals.truth import TruthInterval
+from unseed.intervals._batching import Batching
+from unseed.intervals._cheap_bootstrap import CheapBootstrap
+from unseed.intervals._half_sampling import HalfSampling
+from unseed.intervals._infinitesimal_jackknife import InfinitesimalJackknife
+from unseed.intervals._method import IntervalMethod, Replicates
+from unseed.intervals._sectioning import Sectioning
+from unseed.intervals._truth import TruthInterval
 
 __all__ = [
     "METHODS",

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from unseed.errors import InvalidInputError
-from unseed.kernels.gram import PopulationKernel
-from unseed.kernels.recursion import Kind, Profile
+from unseed.kernels._gram import PopulationKernel
+from unseed.kernels._recursion import Kind, Profile
 from unseed.networks import MLP
 
 __all__ = ["PopulationKernel", "Profile", "nngp", "ntk"]

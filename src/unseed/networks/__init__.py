@@ -1,10 +1,10 @@
 """Descriptions of networks, and finite networks as batches that can be evaluated and differentiated."""
 
-from unseed.networks.activations import ACTIVATION_NAMES, Activation, resolve_activation
-from unseed.networks.batch import Evaluation, MLPBatch, NetworkBatch
-from unseed.networks.initial_mean import AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean
-from unseed.networks.mlp import MLP
-from unseed.networks.module import ModuleBatch, ModuleFactory
+from unseed.networks._activations import ACTIVATION_NAMES, Activation, resolve_activation
+from unseed.networks._batch import Evaluation, MLPBatch, NetworkBatch
+from unseed.networks._initial_mean import AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean
+from unseed.networks._mlp import MLP
+from unseed.networks._module import ModuleBatch, ModuleFactory
 
 __all__ = [
     "ACTIVATION_NAMES",

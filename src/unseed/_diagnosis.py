@@ -1,0 +1,219 @@
+"""Is the theory's ground under us? Width, convergence, conditioning, bias against spread: a figure and advice each."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from unseed._findings import Diagnosis, Finding
+from unseed._predictors import PNCReplicates, chunks
+from unseed._results import FloatArray, two_sided_quantile
+from unseed._selection import SCREENING_ROWS, Choice, evidence_ahead
+from unseed._solvers import WeightedRidge
+from unseed.engines import KernelReplicates, LinearizedReplicates, NetworkReplicates
+from unseed.intervals import IntervalMethod
+from unseed.networks import MLP
+
+_ROWS = 200  # of the tangent kernels compared
+
+
+def diagnose(
+    replicates: PNCReplicates,
+    interval: IntervalMethod,
+    probe: FloatArray,
+    choice: Choice,
+    X: FloatArray | None = None,
+) -> Diagnosis:
+    """Collect the findings that apply to these networks.
+
+    Parameters
+    ----------
+    replicates : PNCReplicates
+    interval : IntervalMethod
+    probe : array
+        Points to look at.
+    choice : Choice
+        The network and λ that were trained.
+    X : array or None
+        New points that may be far from the training rows.
+    """
+    trained = replicates.trained
+    findings = [_conditioning(trained), *_bias(replicates, interval, probe)]
+    if isinstance(trained, NetworkReplicates):
+        findings += [*_convergence(trained), *_width(trained)]
+        if trained.convergence.wanted:  # a training stopped on purpose is not the converged one of the linearisation
+            findings.append(_linearity(replicates, trained, interval, probe))
+    outlook = ""
+    far: tuple[int, ...] = ()
+    if replicates.has_posterior:
+        findings += [*_left_out_errors(replicates), _better_network(replicates, choice)]
+        outlook = _outlook(replicates)
+        if X is not None:
+            finding, far = _far_points(replicates, X)
+            findings.append(finding)
+    return Diagnosis(tuple(finding for finding in findings if finding is not None), outlook, far)
+
+
+def _left_out_errors(replicates: PNCReplicates) -> list[Finding]:
+    """What leave-one-out errors say, the worst output of each."""
+    errors, variance = replicates.left_out.errors, replicates.left_out.variance
+    checked = replicates.checked
+    tiny = np.finfo(np.float64).tiny
+    mean_square = np.maximum((errors**2).mean(axis=0), tiny)
+    noise = replicates.noise_at(checked.X)
+    spread = np.maximum(checked.y.var(axis=0), tiny)
+    return [
+        Finding(
+            "structure left in the errors, share of them",
+            float((replicates.misfit.mean_square / mean_square).max()),
+            0.1,
+            "the network misses part of the function: try AutoNetwork(max_rows=...) with more rows, or features of your own",
+        ),
+        Finding(
+            "left-out errors over what is expected, squared",
+            float((errors**2 / np.maximum(variance + noise, tiny)).mean(axis=0).max()),
+            2.0,
+            "the model expects smaller errors than it makes: use network='auto', or look for outliers",
+        ),
+        Finding(
+            "noise, share of the variance of y",
+            float((noise.mean(axis=0) / spread).max()),
+            0.95,
+            "hardly anything but noise is seen in y: more rows or other features are needed",
+        ),
+    ]
+
+
+def _better_network(replicates: PNCReplicates, choice: Choice) -> Finding | None:
+    """Evidence per row that a few other networks have more than the one trained."""
+    if not isinstance(choice.network, MLP) or choice.selection is not None:
+        return None
+    checked, scaling = replicates.checked, replicates.scaling
+    rows = slice(0, SCREENING_ROWS)
+    inputs = replicates.inputs(checked.X[rows])
+    labels = torch.tensor(scaling.to_labels(checked.y[rows]), device=inputs.device)
+    labels = labels - replicates.initial_mean(checked.X[rows], inputs)
+    ahead = evidence_ahead(inputs, labels, choice.network, choice.regularization * replicates.sizes.max())
+    return Finding(
+        "evidence per row that another network has more", ahead, 0.2, "network='auto' finds one that fits these data better"
+    )
+
+
+def _outlook(replicates: PNCReplicates) -> str:
+    """Learning curve from the batches: their errors at rows they have not seen, against leave-one-out errors."""
+    counts = replicates.plan.counts
+    if len(counts) < 3 or (counts[1:] > 1).any():
+        return ""
+    checked = replicates.checked
+    errors = checked.y - replicates.predict(checked.X)[1:]  # (n_batches, m, k)
+    unseen = counts[1:, checked.indices] == 0
+    noise = replicates.noise_at(checked.X).mean(axis=0)
+    few = np.mean([np.mean(e[rows] ** 2, axis=0) for e, rows in zip(errors, unseen, strict=True)], axis=0) - noise
+    full = (replicates.left_out.errors**2).mean(axis=0) - noise
+    ratio = replicates.sizes[0] / replicates.sizes[1:].mean()
+    smallest = 1e-3 * noise + np.finfo(np.float64).tiny
+    if (full <= smallest).any() or (few <= full).any():
+        return "Learning curve: flat to within the noise; more rows of this kind bring little that these data could show."
+    exponent = float(np.log(few / full).mean() / np.log(ratio) / 2)
+    gains = [100 * (1 - factor**-exponent) for factor in (2, 4)]
+    return (
+        f"Learning curve: the error of the fit falls like n^-{exponent:.2f}; twice the rows would bring about "
+        f"{gains[0]:.0f} % less, four times {gains[1]:.0f} %."
+    )
+
+
+def _far_points(replicates: PNCReplicates, X: FloatArray) -> tuple[Finding, tuple[int, ...]]:
+    """Points further from the training rows than any of these is from the others, by what the network can know there."""
+    limit = replicates.left_out.variance.max(axis=0)
+    pieces = chunks(X, replicates.numbers_per_point)
+    far = np.flatnonzero(np.concatenate([(replicates.posterior_variance(piece) > limit).any(axis=1) for piece in pieces]))
+    finding = Finding(
+        "points far from the training rows, share",
+        len(far) / max(len(X), 1),
+        0.05,
+        "predictions there are extrapolated, and so are their intervals; see `far_points`",
+    )
+    return finding, tuple(int(i) for i in far)
+
+
+def _conditioning(trained: object) -> Finding | None:
+    factors: list[object] = []
+    if isinstance(trained, KernelReplicates):
+        factors = [factor for _, factor in trained.references]
+    elif isinstance(trained, LinearizedReplicates):
+        factors = [trained.tangents[r].factor for r in trained.reference]
+    elif isinstance(trained, NetworkReplicates):
+        factors = [tangent.factor for tangent in trained.tangents]
+    conditions = [factor.condition for factor in factors if isinstance(factor, WeightedRidge)]
+    if not conditions:
+        return None
+    return Finding(
+        "condition number of the kernel matrix", max(conditions), 1e12, "raise regularization or merge duplicate rows"
+    )
+
+
+def _bias(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> list[Finding]:
+    """How far the resamples lie to one side of the full-data prediction, in half widths."""
+    if len(replicates.plan.counts) < 3 or len(replicates.plan.reference) > 1:
+        return []
+    centre, *others = replicates.predict(probe)
+    shift = np.abs(np.mean(others, axis=0) - centre).mean()
+    half = _half_width(replicates, interval, probe)
+    return [
+        Finding(
+            "bias of the resamples, in half widths",
+            float(shift / half) if half > 0 else 0.0,
+            0.5,
+            "bias rivals the spread: another network or more data would help; sectioning at least widens with it",
+        )
+    ]
+
+
+def _convergence(trained: NetworkReplicates) -> list[Finding]:
+    convergence = trained.convergence
+    more = "training stopped early: give the trainer more steps, or use trainer=GaussNewton()"
+    findings = [Finding("gradient left, relative to the start's", float(convergence.relative_gradient.max()), 1e-2, more)]
+    if convergence.wanted:
+        missing = int((~convergence.converged).sum())
+        named = f"{convergence.unconverged}: widen the network, raise regularization or give the trainer more steps"
+        findings.append(Finding("networks that did not converge", missing, 1, named))
+    return findings
+
+
+def _width(trained: NetworkReplicates) -> list[Finding]:
+    """How far training moved the parameters, and the tangent kernel with them."""
+    replicate = trained.plan.reference[0]
+    start, end = trained.starts[replicate].double(), trained.parameters[replicate, 0].double()
+    moved = float(torch.linalg.vector_norm(end - start) / torch.linalg.vector_norm(start))
+    batch = trained.tangents[0].batch
+    X = trained.tangents[0].X[None, :_ROWS]
+    before, after = (batch.evaluate(theta[None], X).tangent_kernel() for theta in (start, end))
+    change = float(torch.linalg.matrix_norm(after - before)[0] / torch.linalg.matrix_norm(before)[0])
+    wider = "the network is too narrow to stay linear: widen it, or raise regularization"
+    return [
+        Finding("change of the tangent kernel in training", change, 0.2, wider),
+        Finding("distance of the parameters from their start", moved, 0.2, wider),
+    ]
+
+
+def _linearity(replicates: PNCReplicates, trained: NetworkReplicates, interval: IntervalMethod, probe: FloatArray) -> Finding:
+    """Trained against linearised PNC prediction, in half widths of the interval."""
+    replicate = trained.plan.reference[0]
+    tangent = trained.tangent_at(replicate, trained.starts[replicate])
+    rows = torch.from_numpy(np.flatnonzero(trained.plan.counts[replicate])).to(trained.task.X.device)
+    inputs = replicates.inputs(probe)
+    linear = tangent.predict(inputs, tangent.solve(trained.task.contrast[rows][:, None]))[:, 0]
+    outputs = trained.predict(inputs)[replicate]
+    difference = (outputs[:, 0] - outputs[:, 1] - linear).abs().cpu().numpy() * replicates.scaling.y_scale
+    half = _half_width(replicates, interval, probe)
+    return Finding(
+        "trained against linearised prediction, in half widths",
+        float(difference.mean() / half) if half > 0 else np.inf,
+        0.5,
+        "finite width shows: widen the network or raise regularization",
+    )
+
+
+def _half_width(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> float:
+    estimate = interval.estimate(replicates, probe)
+    return float(two_sided_quantile(0.95, estimate.degrees_of_freedom) * estimate.standard_error.mean())

@@ -1,0 +1,310 @@
+"""The baselines, with the same face as `PNCRegressor`: single network, deep ensemble, Monte Carlo dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from unseed import _resampling as resampling
+from unseed._checks import check_share, check_whole_number
+from unseed._estimators.options import check_regularization, choose, is_module, resolve_engine, resolve_network
+from unseed._estimators.regressor import IntervalRegressor, TrainingData
+from unseed._persistence import Draft, Record
+from unseed._persistence.baselines import get_dropout, put_dropout
+from unseed._persistence.replicates import Setting, get_ensemble, put_ensemble
+from unseed._predictors import EnsembleReplicates, train_dropout, with_members
+from unseed._random import RandomState
+from unseed._results import Estimate, FloatArray
+from unseed._scaling import Scaling
+from unseed._solvers import GradientDescent, Objective
+from unseed.engines import Engine, KernelEngine, LinearizedEngine, NetworkEngine, Task, make_batch
+from unseed.errors import InvalidInputError
+from unseed.intervals import IntervalMethod, resolve_interval
+from unseed.networks import MLP, ModuleFactory
+
+
+class DeepEnsembleRegressor(IntervalRegressor):
+    """Average of a few networks trained from different seeds.
+
+    Its usual interval, mean ± z times the members' standard deviation, is about the seed and not about the data. With an
+    interval method instead, every resample trains a whole ensemble: the naive bootstrap on a deep ensemble.
+
+    Parameters
+    ----------
+    members : int, default=5
+    interval : "members", interval method or None, default="members"
+        ``"members"`` spreads by the members' standard deviation; ``"cheap_bootstrap"`` and the others resample the data;
+        None trains nothing else and has predictions without intervals.
+    engine : {"network", "linearized"} or engine, default="network"
+    network, regularization, standardize, random_state, n_jobs, device, verbose
+        As for `PNCRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = DeepEnsembleRegressor(members=3, network=MLP(width=64), regularization=0.1, random_state=0)
+    >>> reg.fit(X[:60], y[:60]).predict_interval(X[60:65])[1].shape
+    (5, 2, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        members: int = 5,
+        interval: str | IntervalMethod | None = "members",
+        engine: str | Engine = "network",
+        network: str | MLP | ModuleFactory = "auto",
+        regularization: str | float = "auto",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.members = members
+        self.interval = interval
+        self.engine = engine
+        self.network = network
+        self.regularization = regularization
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    @property
+    def _by_members(self) -> bool:
+        return isinstance(self.interval, str) and self.interval == "members"
+
+    def _n_members(self) -> int:
+        smallest = 2 if self._by_members else 1
+        return check_whole_number("members", self.members, smallest, "one member has no spread")
+
+    def _check_options(self) -> None:
+        self._n_members()
+        check_regularization(self.regularization)
+        resolve_network(self.network)
+        if isinstance(resolve_engine(self.engine), KernelEngine):
+            raise InvalidInputError(
+                "engine='kernel' has no single networks to train; use engine='linearized' or 'network', or "
+                "PNCRegressor.sample_networks, which draws them exactly"
+            )
+
+    def _takes_any_shape(self) -> bool:
+        return is_module(self.network)
+
+    def _train(self, data: TrainingData) -> None:
+        engine, members = resolve_engine(self.engine), self._n_members()
+        method = None
+        if self.interval is not None and not self._by_members:
+            method = resolve_interval(self.interval, len(data.X))
+        if method is not None and (method.uses_influence or method.uses_posterior):
+            raise InvalidInputError(f"interval={method} is for PNCRegressor; use a resampling method such as 'sectioning'")
+        plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
+        inputs, labels = data.inputs, data.labels
+        choice = choose(self.network, self.regularization, data, labels, converges=engine.converges)
+        task = Task(inputs, labels[:, None], choice.network, choice.regularization, data.streams, data.progress)
+        trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
+        self._replicates, self._task = EnsembleReplicates(trained, plan, data.scaling, data.device, members), task
+        self.interval_, self.engine_ = method, engine
+        self.network_, self.regularization_ = choice.network, choice.regularization
+
+    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+        if self.interval_ is not None:
+            return self.interval_.estimate(self._replicates, X)
+        members = self._replicates.predict_members(X)[0]
+        spread = members.std(axis=0, ddof=1) if self._by_members else np.full(members.shape[1:], np.nan)
+        return Estimate(members.mean(axis=0), spread, np.inf)
+
+    def _check_has_interval(self) -> None:
+        if self.interval is None:
+            raise InvalidInputError("interval=None has predictions only; give an interval method, such as 'sectioning'")
+
+    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+        return self._replicates.procedural_variance(X)
+
+    def _noise_variance(self) -> FloatArray:
+        return self._replicates.noise_variance
+
+    def _numbers_per_point(self) -> int:
+        return int(self._replicates.numbers_per_point)
+
+    def _put(self, draft: Draft) -> None:
+        for name in ("interval", "engine", "network", "regularization"):
+            draft.describe(name, getattr(self, f"{name}_"))
+        put_ensemble(draft, self._replicates, self._task)
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        self.interval_ = record.described("interval", IntervalMethod, type(None))
+        self.engine_ = record.described("engine", KernelEngine, LinearizedEngine, NetworkEngine)
+        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
+        setting = Setting(self.engine_, self.network_, self.regularization_, device)
+        self._replicates, self._task = get_ensemble(record, setting)
+
+    def _model_units(self) -> Scaling:
+        return self._replicates.scaling
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        return self._replicates.scaling.from_network(self._task.X[:n_points].cpu().numpy())
+
+
+class SingleNetworkRegressor(DeepEnsembleRegressor):
+    """One network, as most people train it; its intervals, by resampling, mix the seed's noise with the data's.
+
+    Parameters
+    ----------
+    interval : str, interval method or None, default="cheap_bootstrap"
+        None trains the one network and has predictions without intervals.
+    engine : {"network", "linearized"} or engine, default="network"
+    network, regularization, standardize, random_state, n_jobs, device, verbose
+        As for `PNCRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = SingleNetworkRegressor(network=MLP(width=64), regularization=0.1, random_state=0)
+    >>> reg.fit(X[:60], y[:60]).predict(X[60:65]).shape
+    (5,)
+    """
+
+    def __init__(
+        self,
+        *,
+        interval: str | IntervalMethod | None = "cheap_bootstrap",
+        engine: str | Engine = "network",
+        network: str | MLP | ModuleFactory = "auto",
+        regularization: str | float = "auto",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.interval = interval
+        self.engine = engine
+        self.network = network
+        self.regularization = regularization
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def _n_members(self) -> int:
+        if self._by_members:
+            raise InvalidInputError(
+                "interval='members' needs several networks; use DeepEnsembleRegressor, or resample the data"
+            )
+        return 1
+
+
+class MCDropoutRegressor(IntervalRegressor):
+    """Monte Carlo dropout (Gal and Ghahramani, 2016), as the paper's comparison uses it.
+
+    One network is trained with dropout and asked ``passes`` times with dropout on; the interval is mean ± z times the
+    standard deviation of the answers. Its width follows the rate, which has to be tuned.
+
+    Parameters
+    ----------
+    rate : float, default=0.1
+        Share of hidden neurons dropped.
+    passes : int, default=100
+        Random sets of dropped neurons at prediction.
+    steps : int, default=500
+        Gradient steps of training, with momentum and the whole data.
+    network : "auto" or MLP, default="auto"
+    regularization, standardize, random_state, device, verbose
+        As for `PNCRegressor`.
+    trainer : GradientDescent or None, default=None
+        Plain gradient descent of that many steps at that rate instead of ``steps`` with momentum.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = MCDropoutRegressor(rate=0.2, steps=50, network=MLP(width=64), regularization=0.1, random_state=0)
+    >>> reg.fit(X[:60], y[:60]).predict_interval(X[60:65])[1].shape
+    (5, 2, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        rate: float = 0.1,
+        passes: int = 100,
+        steps: int = 500,
+        network: str | MLP = "auto",
+        regularization: str | float = "auto",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        device: str = "auto",
+        verbose: bool = False,
+        trainer: GradientDescent | None = None,
+    ) -> None:
+        self.rate = rate
+        self.passes = passes
+        self.steps = steps
+        self.network = network
+        self.regularization = regularization
+        self.standardize = standardize
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+        self.trainer = trainer
+
+    def _check_options(self) -> None:
+        check_share("rate", self.rate)
+        check_whole_number("passes", self.passes, at_least=2, reason="one answer has no spread")
+        check_whole_number("steps", self.steps, at_least=1)
+        if self.trainer is not None and not isinstance(self.trainer, GradientDescent):
+            raise InvalidInputError(f"trainer={self.trainer!r} is not known; use None or GradientDescent(steps=..., rate=...)")
+        if self.trainer is not None and (self.trainer.steps < 1 or self.trainer.tolerance is not None):
+            raise InvalidInputError(f"trainer={self.trainer}: dropout takes at least one step and no tolerance")
+        check_regularization(self.regularization)
+        if is_module(self.network):
+            raise InvalidInputError("MCDropoutRegressor puts dropout into an MLP(...); a torch module has its own layers")
+
+    def _train(self, data: TrainingData) -> None:
+        if len(data.X) < 2:
+            raise InvalidInputError(f"n_samples={len(data.X)}: at least two rows are needed to fit a network")
+        inputs, labels = data.inputs, data.labels
+        choice = choose(self.network, self.regularization, data, labels, converges=False)
+        batch = make_batch(Task(inputs, labels[:, None], choice.network, choice.regularization), None)
+        start = batch.draw(data.streams.generator("start", 0)).to(data.device)
+        counts = torch.ones(1, len(inputs), dtype=torch.float64, device=data.device)
+        objective = Objective(batch, start[None], inputs[None], labels[None], counts, choice.regularization)
+        trainer = self.trainer or self.steps
+        self._network = train_dropout(objective, self.rate, trainer, data.scaling, data.streams, data.progress)
+        self.network_, self.regularization_ = choice.network, choice.regularization
+
+    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+        answers = self._network.passes(X, self.passes)
+        return Estimate(answers.mean(axis=0), answers.std(axis=0, ddof=1), np.inf)
+
+    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+        return np.full((len(X), 1), np.nan)  # one network says nothing of other seeds
+
+    def _noise_variance(self) -> FloatArray:
+        return self._network.noise_variance
+
+    def _numbers_per_point(self) -> int:
+        return max(self.passes, self._network.batch.width)
+
+    def _put(self, draft: Draft) -> None:
+        draft.describe("network", self.network_)
+        draft.describe("regularization", self.regularization_)
+        put_dropout(draft, self._network)
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
+        self._network = get_dropout(record, self.network_, device)
+
+    def _model_units(self) -> Scaling:
+        return self._network.scaling
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        scaling = self._network.scaling
+        steps = np.linspace(-1, 1, n_points).reshape(-1, *[1] * scaling.x_mean.ndim)  # no rows are kept: around their mean
+        return scaling.from_network(steps + np.zeros_like(scaling.x_mean))

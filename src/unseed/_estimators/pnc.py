@@ -1,0 +1,355 @@
+"""`PNCRegressor`: plan, engine, predictor and interval method wired together."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+
+from unseed._checks import check_whole_number
+from unseed._diagnosis import diagnose
+from unseed._estimators.options import check_regularization, is_module, resolve_engine
+from unseed._estimators.recipe import MeanOption, Recipe
+from unseed._estimators.regressor import IntervalRegressor, TrainingData
+from unseed._estimators.shrinking import check_anchors, check_dtype, measured
+from unseed._findings import Diagnosis
+from unseed._frames import index_of
+from unseed._persistence import Draft, Record
+from unseed._persistence.compression import rounded, with_anchors, with_rounded_rows
+from unseed._persistence.replicates import Setting, get_pnc, put_pnc
+from unseed._predictors import ContrastReplicates, PosteriorLaw
+from unseed._random import RandomState, Streams
+from unseed._results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
+from unseed._scaling import Scaling
+from unseed._selection import Choice, Selection
+from unseed.engines import (
+    Engine,
+    KernelEngine,
+    KernelReplicates,
+    LinearizedEngine,
+    NetworkEngine,
+    NetworkReplicates,
+    Task,
+)
+from unseed.errors import InvalidInputError
+from unseed.intervals import IntervalMethod, resolve_interval
+from unseed.networks import MLP, ModuleFactory, MonteCarloMean
+
+_CHOSEN = "interval", "engine", "network", "regularization", "selection"  # what the arguments came to
+_ENOUGH_SCORES = 60
+
+
+class PNCRegressor(IntervalRegressor):
+    """Neural-network regression with the seed's noise taken out and confidence intervals for what is left.
+
+    Parameters
+    ----------
+    interval : str or interval method, default="auto"
+        How uncertainty is measured: ``"truth"``, ``"sectioning"``, ``"batching"``, ``"cheap_bootstrap"``,
+        ``"half_sampling"``, ``"infinitesimal_jackknife"``, or an object such as ``CheapBootstrap(replications=8)``.
+        ``"auto"`` is ``"truth"``, the interval for the regression function, where training converges, and sectioning
+        where it stops earlier.
+    engine : {"kernel", "linearized", "network"} or engine, default="kernel"
+        How networks are trained: infinitely wide in closed form, finite and linearised in closed form, or for real.
+        Objects such as ``NetworkEngine(width=2048, trainer=GradientDescent(steps=80, rate=0.01))`` have options.
+    network : "auto", AutoNetwork, MLP or callable, default="auto"
+        Architecture. ``"auto"`` chooses activation, depth, scales and a relevance per feature (and λ_n, where that is
+        ``"auto"``) by marginal likelihood, in seconds; `AutoNetwork` has options. Where training stops before convergence,
+        ``"auto"`` is one hidden ReLU layer with scaled inputs and normal biases. Several outputs share network and λ_n: fit
+        outputs with very different noise separately. A callable returns a fresh torch module with
+        one output per column of y; it goes with the linearized and network engines.
+    regularization : "auto" or float, default="auto"
+        λ_n of the loss (1/n) Σ (f(x_i) − y_i)² + λ_n ‖θ − θᵇ‖². ``"auto"`` comes with a network that is
+        chosen, minimises the leave-one-out error of a given `MLP`, and is 1e-6 for a torch module.
+    initial_mean : "zero", MonteCarloMean or callable, default="zero"
+        s̄, the mean of the untrained network: zero (exact for an MLP; a torch module gets ``MonteCarloMean(draws=100)``
+        instead), an average of random starts, or a function of X, in units of y, that the network corrects.
+    standardize : bool, default=True
+        Scale X and y to mean 0 and variance 1 inside the estimator.
+    random_state : int, RandomState or None, default=None
+        Seed of the resamples and of random starts.
+    n_jobs : int or None, default=None
+        Replicates solved at the same time (joblib) by the kernel and linearized engines; the network engine trains all
+        networks together in any case.
+    device : str, default="auto"
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes a GPU where there is one.
+    verbose : bool, default=False
+        Show what is being done and how far it is.
+    noise : {"auto", "constant", "varying"}, default="auto"
+        Whether the noise variance of prediction intervals may differ over x; ``"auto"`` lets it where leave-one-out errors
+        speak for it.
+    calibration : {"auto", "conformal", "normal"}, default="auto"
+        Prediction intervals from quantiles of leave-one-out errors, or of the normal law. ``"auto"`` is conformal from 60
+        rows on, where training converges.
+
+    Attributes
+    ----------
+    interval_, engine_, network_, regularization_
+        What the arguments came to.
+    selection_ : Selection or None
+        The networks that were considered, best first, with their scores; None where the network was given.
+    convergence_ : Convergence
+        How training went, network by network (network engine only).
+    n_rows_ : int
+        Training rows.
+    compression_ : Compression
+        What a model made by `compress` has saved and changed.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = PNCRegressor(random_state=0).fit(X[:300], y[:300])
+    >>> y_hat, intervals = reg.predict_interval(X[300:], confidence_level=[0.9, 0.95])
+    >>> intervals.shape
+    (142, 2, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        interval: str | IntervalMethod = "auto",
+        engine: str | Engine = "kernel",
+        network: str | MLP | ModuleFactory = "auto",
+        regularization: str | float = "auto",
+        initial_mean: MeanOption = "zero",
+        standardize: bool = True,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+        noise: str = "auto",
+        calibration: str = "auto",
+    ) -> None:
+        self.interval = interval
+        self.engine = engine
+        self.network = network
+        self.regularization = regularization
+        self.initial_mean = initial_mean
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+        self.noise = noise
+        self.calibration = calibration
+
+    def diagnose(self, X: Any = None) -> Diagnosis:
+        """Is the theory's ground under these intervals? What holds, what does not, and what to change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            New points: those far from the training rows are flagged.
+        """
+        check_is_fitted(self, "is_fitted_")
+        if X is not None and not self._replicates.has_posterior:
+            raise InvalidInputError(f"diagnose(X) needs a converged network on all rows; interval={self.interval_} has none")
+        points = None if X is None else self._validate(X)
+        choice = Choice(self.network_, self.regularization_, self.selection_)
+        return diagnose(self._replicates, self.interval_, self._probe, choice, points)
+
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Accuracy at training rows, each predicted from all others; from the factorisation that is there, without training.
+
+        None where no converged network has seen all rows.
+        """
+        check_is_fitted(self, "is_fitted_")
+        if not self._replicates.has_posterior:
+            return None
+        return LeaveOneOut.of(self._replicates.checked.y, self._replicates.left_out.errors)
+
+    def get_contrast(self, X: Any, X_other: Any) -> Prediction:
+        """Everything about the differences f(x) − f(x'), row by row, as one frozen object.
+
+        Two predictions share the rows they were learned from, so their difference is often known much better than either:
+        the interval is made for the difference itself, by the same method. Prediction intervals of the result are those of
+        the normal law, and simultaneous ones Bonferroni's.
+
+        Parameters
+        ----------
+        X, X_other : array-like of shape (n_samples, n_features)
+        """
+        index = index_of(X)
+        left, right = self._validate(X), self._validate(X_other)
+        if len(left) != len(right):
+            raise InvalidInputError(f"X has {len(left)} rows and X_other has {len(right)}; contrasts are row by row")
+        pairs = np.stack([left, right], axis=1)
+        contrast = ContrastReplicates(self._replicates)
+        estimate = self._estimate(pairs, lambda chunk: self.interval_.estimate(contrast, chunk))
+        noise = self._in_chunks(contrast.noise_at, pairs)
+        return self._assembled(estimate, np.zeros_like(noise), noise, index=index)
+
+    def sample_networks(
+        self, X: Any, n_networks: int = 100, *, members: int = 1, random_state: RandomState = None
+    ) -> FloatArray:
+        """Draw exactly what single networks of other seeds, trained on the same rows, would have predicted.
+
+        For the kernel engine.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        n_networks : int
+            Number of independent draws.
+        members : int
+            Each draw averages this many networks: a deep ensemble.
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        array of shape (n_networks, n_samples) or (n_networks, n_samples, n_outputs)
+        """
+        check_whole_number("n_networks", n_networks, at_least=1)
+        check_whole_number("members", members, at_least=1)
+        X = self._validate(X)
+        generator = Streams.from_random_state(random_state).generator("sample networks")
+        draws = self._replicates.draw_networks(X, n_networks, members, generator)
+        return draws[..., 0] if self._single_output else draws
+
+    def compress(self, *, dtype: str = "float64", anchors: int | None = None) -> Self:
+        """A smaller model of the same functions; its ``compression_`` says what that has saved and changed.
+
+        For the kernel engine. The estimator itself stays as it is.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            Of rows and labels. Dual weights are solved for again, in float64: as many factorisations as `fit` makes.
+        anchors : int or None
+            Keep at most so many rows, those that say most about all, and reproduce every replicate's function from them by
+            least squares. The posterior variance becomes that of the projected process. Procedural variances are NaN then, and
+            `sample_networks` is not available; the infinitesimal jackknife needs all rows.
+        """
+        check_is_fitted(self, "is_fitted_")
+        check_dtype(dtype)
+        if not isinstance(self._replicates.trained, KernelReplicates) or self._task is None:
+            raise InvalidInputError(
+                f"compress is for whole models of engine='kernel', and this one has {type(self._replicates.trained).__name__}"
+            )
+        n_anchors = check_anchors(anchors, len(self._task.X))
+        if n_anchors is not None and self.interval_.uses_influence:
+            raise InvalidInputError(f"anchors={anchors}: {self.interval_} needs all rows; use dtype='float32' alone")
+        return self._compressed(dtype, n_anchors)
+
+    def _compressed(self, dtype: str, anchors: int | None) -> Self:
+        small = copy.copy(self)
+        assert self._task is not None
+        if dtype == "float32":
+            rival = self.selection_.rival if self.selection_ is not None else None
+            small._replicates, small._task = with_rounded_rows(self._replicates, self._task, self.engine_, rival, self.n_jobs)
+            small._probe = rounded(self._probe)
+        n_rows = n_left = len(self._task.X)
+        if anchors is not None:
+            assert small._task is not None
+            small._replicates, n_left = with_anchors(small._replicates, small._task.X, anchors, dtype)
+            small._task = None
+        points = np.concatenate([self._replicates.checked.X, self._probe])
+        sizes = self.size_in_bytes(), small.size_in_bytes()
+        small.compression_ = measured(self._estimate(points), small._estimate(points), dtype, (n_rows, n_left), sizes)
+        return small
+
+    def _check_options(self) -> None:
+        engine = resolve_engine(self.engine)
+        check_regularization(self.regularization)
+        if is_module(self.network) and isinstance(engine, KernelEngine):
+            raise InvalidInputError(
+                "engine='kernel' knows the kernels of MLP(...) only; use engine='linearized' or 'network' for a torch module"
+            )
+        for name, known in (("noise", ("auto", "constant", "varying")), ("calibration", ("auto", "conformal", "normal"))):
+            if getattr(self, name) not in known:
+                raise InvalidInputError(f"{name}={getattr(self, name)!r} is not known; use {', '.join(map(repr, known))}")
+        is_option = isinstance(self.initial_mean, MonteCarloMean) or callable(self.initial_mean)
+        if not is_option and not (isinstance(self.initial_mean, str) and self.initial_mean == "zero"):
+            raise InvalidInputError(
+                f"initial_mean={self.initial_mean!r} is not known; use 'zero', MonteCarloMean(draws=...) or a function of X"
+            )
+
+    def _takes_any_shape(self) -> bool:
+        return is_module(self.network)
+
+    def _train(self, data: TrainingData) -> None:
+        method = self._resolve_interval(len(data.X))
+        recipe = Recipe(
+            resolve_engine(self.engine),
+            method,
+            self.network,
+            self.regularization,
+            self.initial_mean,
+            self.noise,
+            self.calibration,
+            self.n_jobs,
+        )
+        found = recipe.train(data)
+        self._replicates, self._probe = found.replicates, found.probe
+        self._task: Task | None = found.task
+        self.interval_, self.engine_, self.network_ = method, recipe.engine, found.choice.network
+        self.regularization_, self.selection_ = found.choice.regularization, found.choice.selection
+        if isinstance(found.replicates.trained, NetworkReplicates):
+            self.convergence_ = found.replicates.trained.convergence
+
+    def _resolve_interval(self, n_rows: int) -> IntervalMethod:
+        return resolve_interval(self.interval, n_rows, has_posterior=resolve_engine(self.engine).converges)
+
+    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+        return self.interval_.estimate(self._replicates, X)
+
+    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+        return self._replicates.procedural_variance(X)
+
+    def _noise_variance(self) -> FloatArray:
+        return self._replicates.noise_variance
+
+    def _noise_chunk(self, X: FloatArray) -> FloatArray:
+        return self._replicates.noise_at(X)
+
+    def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
+        replicates = self._replicates
+        is_wanted = self.calibration == "conformal" or len(replicates.checked.X) >= _ENOUGH_SCORES
+        if self.calibration == "normal" or not is_wanted or not replicates.has_posterior:
+            return None
+        posterior = estimate.parts.get("posterior")
+        if posterior is None:  # the scores are relative to the posterior, whatever the interval method
+            posterior = self._in_chunks(replicates.posterior_variance, X)
+        return Calibration(self._in_shape(np.sqrt(posterior + noise)), self._in_shape(replicates.scores))
+
+    def _joint_law(self, X: FloatArray) -> JointLaw | None:
+        is_known = self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS
+        return PosteriorLaw(self._replicates, X) if is_known else None
+
+    def _numbers_per_point(self) -> int:
+        return int(self._replicates.numbers_per_point)
+
+    def _numbers_per_estimate(self) -> int:
+        method = self.interval_
+        compares_replicates = not (method.uses_posterior or method.uses_influence)
+        return int(self._replicates.numbers_per_prediction) if compares_replicates else self._numbers_per_point()
+
+    def _put(self, draft: Draft) -> None:
+        for name in _CHOSEN:
+            draft.describe(name, getattr(self, f"{name}_"))
+        draft.put("probe", self._probe)
+        put_pnc(draft, self._replicates, self._task)
+
+    def _get(self, record: Record, device: torch.device) -> None:
+        self.interval_ = record.described("interval", IntervalMethod)
+        self.engine_ = record.described("engine", KernelEngine, LinearizedEngine, NetworkEngine)
+        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
+        self.selection_ = record.described("selection", Selection, type(None))
+        setting = Setting(self.engine_, self.network_, self.regularization_, device)
+        rival = self.selection_.rival if self.selection_ is not None else None
+        self._replicates, self._task = get_pnc(record, setting, self.initial_mean, rival)
+        self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
+        if isinstance(self._replicates.trained, NetworkReplicates):
+            self.convergence_ = self._replicates.trained.convergence
+
+    def _model_units(self) -> Scaling:
+        return self._replicates.scaling
+
+    def _some_points(self, n_points: int) -> FloatArray:
+        return self._replicates.checked.X[:n_points]

@@ -1,0 +1,18 @@
+"""Models on disk: a folder of JSON and safetensors, in which nothing can run."""
+
+from unseed._persistence.compressed import Compression
+from unseed._persistence.folder import check_target, read_document
+from unseed._persistence.model import code_among, kind_of, read_model, write_model
+from unseed._persistence.record import Draft, Record
+
+__all__ = [
+    "Compression",
+    "Draft",
+    "Record",
+    "check_target",
+    "code_among",
+    "kind_of",
+    "read_document",
+    "read_model",
+    "write_model",
+]

@@ -1,0 +1,105 @@
+"""Monte Carlo dropout (Gal and Ghahramani, 2016): a network trained with dropout, asked many times with dropout on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unseed._progress import Progress
+from unseed._random import Streams
+from unseed._results import FloatArray
+from unseed._scaling import Scaling
+from unseed._solvers import GradientDescent, Objective
+from unseed.errors import InvalidInputError
+from unseed.networks import MLPBatch, resolve_activation
+
+_MOMENTUM = 0.9
+
+
+@dataclass(frozen=True)
+class DropoutNetwork:
+    """A trained network with its dropout rate."""
+
+    batch: MLPBatch
+    parameters: Tensor  # (1, p)
+    rate: float
+    scaling: Scaling
+    streams: Streams
+    noise_variance: FloatArray  # (n_outputs,)
+
+    def passes(self, X: FloatArray, n_passes: int) -> FloatArray:
+        """Predictions under so many random sets of dropped neurons, the same sets for all points.
+
+        Shape (n_passes, n_points, n_outputs).
+        """
+        inputs = torch.tensor(self.scaling.to_network(X), dtype=torch.float64, device=self.parameters.device)
+        outputs = []
+        with torch.no_grad():
+            for index in range(n_passes):
+                kept = _draw_kept(self.batch, self.rate, self.streams.generator("dropout pass", index), inputs)
+                outputs.append(_forward(self.batch, self.parameters, inputs, kept))
+        return self.scaling.from_labels(torch.stack(outputs).cpu().numpy())
+
+
+def train_dropout(
+    objective: Objective,
+    rate: float,
+    trainer: int | GradientDescent,
+    scaling: Scaling,
+    streams: Streams,
+    progress: Progress,
+) -> DropoutNetwork:
+    """Full-batch gradient steps on the paper's loss, a fresh set of dropped neurons at every step.
+
+    A number of steps has momentum and a rate that suits the network; `GradientDescent` is taken at its word.
+    """
+    batch = objective.batch
+    assert isinstance(batch, MLPBatch)
+    steps, momentum, speed = _pace(objective, rate, trainer)
+    parameters = objective.start.clone()
+    velocity = torch.zeros_like(parameters)
+    with progress.steps("dropout training", steps) as report:
+        for step in range(steps):
+            kept = _draw_kept(batch, rate, streams.generator("dropout step", step), objective.X[0])
+            leaf = parameters.detach().requires_grad_()
+            loss = objective.loss(_forward(batch, leaf, objective.X[0], kept)[None], leaf).sum()
+            (gradient,) = torch.autograd.grad(loss, leaf)
+            velocity = momentum * velocity - speed * gradient
+            parameters = parameters + velocity
+            report(loss=float(loss.detach()))
+    if not bool(torch.isfinite(parameters).all()):
+        knob = f"rate={rate}" if isinstance(trainer, int) else f"trainer={trainer}"
+        raise InvalidInputError(f"training with dropout diverged: {knob}; use a smaller rate")
+    residual = objective.labels[0] - batch.outputs(parameters, objective.X)[0]
+    noise = residual.square().mean(0).cpu().numpy() * scaling.y_scale**2
+    return DropoutNetwork(batch, parameters, rate, scaling, streams, np.asarray(noise))
+
+
+def _pace(objective: Objective, rate: float, trainer: int | GradientDescent) -> tuple[int, float, Tensor]:
+    """Steps, momentum and learning rate."""
+    # masks of the survivors multiply the curvature by up to 1/(1 − rate)
+    safe = (1 - rate) / objective.largest_curvature()[:, None]
+    if not isinstance(trainer, GradientDescent):
+        return trainer, _MOMENTUM, (1 - _MOMENTUM) * safe
+    return trainer.steps, 0.0, safe / 2 if isinstance(trainer.rate, str) else torch.full_like(safe, float(trainer.rate))
+
+
+def _draw_kept(batch: MLPBatch, rate: float, generator: np.random.Generator, like: Tensor) -> list[Tensor]:
+    """Factors of every hidden layer's neurons: 0 with probability ``rate``, else 1/(1 − rate)."""
+    kept = generator.random((batch.network.depth, batch.width)) >= rate
+    return list(torch.from_numpy(kept).to(like) / (1 - rate))
+
+
+def _forward(batch: MLPBatch, parameters: Tensor, inputs: Tensor, kept: list[Tensor]) -> Tensor:
+    network, activation = batch.network, resolve_activation(batch.network.activation)
+    signal = inputs * torch.tensor(network.first_layer_factors(batch.n_features), dtype=inputs.dtype, device=inputs.device)
+    for layer, (weight, bias) in enumerate(batch.layers(parameters)):
+        if layer:
+            signal = activation.function(signal) * kept[layer - 1]
+        signal = signal @ (batch.factor(layer) * weight[0]).T
+        if bias is not None:
+            signal = signal + network.bias_scale * bias[0]
+    return signal

@@ -1,0 +1,99 @@
+"""Resample plans: how often each replicate counts each row.
+
+A plan is a matrix of counts. Ones are all the data, block indicators are batches, multinomial counts are bootstrap
+resamples, a half sample is zeros and ones. A count of c means exactly what c repeated rows would mean.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from unseed._random import Streams
+from unseed.errors import InvalidInputError
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Counts of every replicate.
+
+    Attributes
+    ----------
+    counts : array of shape (n_replicates, n_rows)
+    reference : tuple of int
+        Replicates that together see every row exactly once (the full-data one, or all batches): the fits that stand
+        for "the network trained on these data" when noise and procedural variance are measured.
+    """
+
+    counts: Counts
+    reference: tuple[int, ...]
+
+    @property
+    def sizes(self) -> Counts:
+        """Number of observations each replicate is trained on, repetitions counted. Shape (n_replicates,)."""
+        return np.asarray(self.counts.sum(axis=1), dtype=np.int64)
+
+    def replicates(self) -> Iterator[tuple[npt.NDArray[np.int64], Counts]]:
+        """Yield each replicate's distinct rows and their (positive) counts."""
+        for counts in self.counts:
+            rows = np.flatnonzero(counts)
+            yield rows, counts[rows]
+
+
+def full(n_rows: int) -> Plan:
+    """One replicate, every row once."""
+    return Plan(np.ones((1, n_rows), dtype=np.int64), reference=(0,))
+
+
+def batches(n_rows: int, n_batches: int, streams: Streams) -> Plan:
+    """Split the rows at random into batches whose sizes differ by at most one; every row is used once.
+
+    Examples
+    --------
+    >>> plan = batches(10, 3, Streams(0))
+    >>> sorted(plan.sizes.tolist()), plan.counts.sum(axis=0).tolist()
+    ([3, 3, 4], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+    """
+    if n_batches > n_rows:
+        raise InvalidInputError(
+            f"batches={n_batches} is more than the n_samples={n_rows} rows to split; use at most {n_rows} batches"
+        )
+    order = streams.generator("resample", "batches").permutation(n_rows)
+    counts = np.zeros((n_batches, n_rows), dtype=np.int64)
+    counts[_batch_of_each(n_rows, n_batches), order] = 1
+    return Plan(counts, reference=tuple(range(n_batches)))
+
+
+@lru_cache(maxsize=1)  # the same for every data set of a simulation
+def _batch_of_each(n_rows: int, n_batches: int) -> Counts:
+    sizes = [n_rows // n_batches + (batch < n_rows % n_batches) for batch in range(n_batches)]
+    return np.repeat(np.arange(n_batches), sizes)
+
+
+def bootstrap(n_rows: int, n_replications: int, streams: Streams) -> Counts:
+    """Counts of resamples of n_rows rows drawn with replacement. Shape (n_replications, n_rows)."""
+    return np.stack(
+        [
+            np.bincount(streams.generator("resample", "bootstrap", r).integers(n_rows, size=n_rows), minlength=n_rows)
+            for r in range(n_replications)
+        ]
+    )
+
+
+def half_samples(n_rows: int, n_replications: int, streams: Streams) -> Counts:
+    """Zeros and ones of random halves (n_rows // 2 rows, without replacement). Shape (n_replications, n_rows)."""
+    if n_rows < 2:
+        raise InvalidInputError(f"half sampling needs at least two rows and got n_samples={n_rows}")
+    counts = np.zeros((n_replications, n_rows), dtype=np.int64)
+    for r in range(n_replications):
+        counts[r, streams.generator("resample", "half", r).permutation(n_rows)[: n_rows // 2]] = 1
+    return counts
+
+
+def full_and(counts: Counts) -> Plan:
+    """Put the full-data replicate first; the others follow and are compared with it."""
+    return Plan(np.concatenate([full(counts.shape[1]).counts, counts]), reference=(0,))

@@ -1,0 +1,17 @@
+"""Choosing network and regularisation from the data alone, without looking at any truth."""
+
+from unseed._selection.choice import SCREENING_ROWS, AutoNetwork, Candidate, Choice, Selection
+from unseed._selection.leave_one_out import LeaveOneOut, choose_regularization
+from unseed._selection.search import evidence_ahead, select_network
+
+__all__ = [
+    "SCREENING_ROWS",
+    "AutoNetwork",
+    "Candidate",
+    "Choice",
+    "LeaveOneOut",
+    "Selection",
+    "choose_regularization",
+    "evidence_ahead",
+    "select_network",
+]

@@ -1,0 +1,113 @@
+"""What can be asked of a choice, what was considered, and what it came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unseed._checks import check_flag, check_whole_number
+from unseed._selection.criteria import resolve_criterion
+from unseed.networks import MLP, ModuleFactory
+
+SCREENING_ROWS, COMPARING_ROWS = 256, 512
+"""Rows on which climbs begin, and on which the best of them are compared; the winner has as many as `AutoNetwork` allows."""
+
+CLOSE = 0.05
+"""Difference of scores per row below which two networks are nearly as good: more rows decide, or both are heard."""
+
+
+@dataclass(frozen=True)
+class AutoNetwork:
+    """How a network is chosen from the data.
+
+    Parameters
+    ----------
+    criterion : {"evidence", "leave_one_out"}
+        Marginal likelihood of the labels, or the closed-form leave-one-out error.
+    relevance : bool
+        Whether features may have scales of their own, where that pays.
+    max_rows : int
+        Above this many rows, the choice is made on a subset of so many: half random, half groups of close ones.
+
+    Examples
+    --------
+    >>> AutoNetwork(criterion="leave_one_out")
+    AutoNetwork(criterion='leave_one_out', relevance=True, max_rows=1000)
+    """
+
+    criterion: str = "evidence"
+    relevance: bool = True
+    max_rows: int = 1000
+
+    def __post_init__(self) -> None:
+        resolve_criterion(self.criterion)
+        check_flag("relevance", self.relevance)
+        check_whole_number("max_rows", self.max_rows, at_least=10, reason="a choice needs data")
+
+    @property
+    def stages(self) -> tuple[int, int, int]:
+        """Rows used at most: to begin, to compare and to polish."""
+        return min(SCREENING_ROWS, self.max_rows), min(COMPARING_ROWS, self.max_rows), self.max_rows
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network, its λ and its score per row (larger is better), already charged for its relevances."""
+
+    network: MLP
+    regularization: float
+    score: float
+
+    @property
+    def has_relevance(self) -> bool:
+        """Whether every feature has a scale of its own."""
+        return len(set(self.network.input_scale or ())) > 1
+
+    @property
+    def architecture(self) -> str:
+        """The network in a few words."""
+        scale = np.array(self.network.input_scale or (1.0,))
+        relevance = f"scales {scale.min():.2g} to {scale.max():.2g}" if self.has_relevance else f"scale {scale[0]:.2g}"
+        return f"{self.network.activation}, depth {self.network.depth}, {relevance}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The network chosen, and all that were considered, best first.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+    criterion : str
+    """
+
+    candidates: tuple[Candidate, ...]
+    criterion: str = "evidence"
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate with the best score."""
+        return self.candidates[0]
+
+    @property
+    def rival(self) -> Candidate | None:
+        """The best with another activation, where its score is hardly worse."""
+        for other in self.candidates[1:]:
+            if other.network.activation != self.best.network.activation and other.score > self.best.score - CLOSE:
+                return other
+        return None
+
+    def __str__(self) -> str:
+        lines = [f"{self.criterion.replace('_', '-')} per row   λ          network"]
+        lines += [f"{one.score:16.3f}   {one.regularization:.2e}   {one.architecture}" for one in self.candidates]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Network and λ_n to train with, and how they were chosen where that was left to us."""
+
+    network: MLP | ModuleFactory
+    regularization: float
+    selection: Selection | None = None

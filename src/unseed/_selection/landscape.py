@@ -1,0 +1,133 @@
+"""A criterion as a function of a network's scales, and the way up its slopes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from unseed._results import FloatArray
+from unseed._selection.criteria import Criterion
+from unseed.kernels._differentiable import ntk_of_scales
+from unseed.networks import MLP
+
+# Bounds, centre and spread of the logarithms: a weak normal prior keeps few rows from running to an edge, and weighs
+# nothing against many.
+_SCALE, _BIAS, _WEIGHT, _RIDGE = (-9.0, 4.0), (-4.0, 3.0), (-3.0, 2.0), (math.log(1e-9), math.log(1e2))
+_SPREADS = 3.0, 1.5, 1.0, 5.0
+_WORST_CONDITION = math.log(1e10)  # diagonal of the kernel over what is added to it
+_FAILED = 1e10  # of a point where the kernel matrix cannot be factorised
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What a gradient cannot choose."""
+
+    activation: str
+    depth: int
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Where a climb ended: (log scales, log bias_scale, log weight_std, log ρ), and the score there."""
+
+    point: FloatArray
+    score: float
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Score of one architecture over its scales, one common to all features or one for each."""
+
+    X: Tensor  # (n, d)
+    labels: Tensor  # (n, n_outputs)
+    architecture: Architecture
+    criterion: Criterion
+
+    def kernel(self, point: Tensor) -> Tensor:
+        """NTK of the rows at a point. Shape (n, n)."""
+        scales, bias, weight = torch.exp(point[:-3]), torch.exp(point[-3]), torch.exp(point[-2])
+        return ntk_of_scales(self.X, scales, weight, bias, self.architecture.activation, self.architecture.depth)
+
+    def score(self, point: FloatArray) -> float:
+        """Criterion with its prior, per row."""
+        with torch.no_grad():
+            matrix, penalty = self._matrix(torch.tensor(point, device=self.X.device))
+            found = self.criterion(matrix, self.labels)
+        if found is None or not math.isfinite(found.value):
+            return -_FAILED
+        return found.value + self._prior(point)[0] - float(penalty)
+
+    def score_and_slope(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """The score and its gradient; a hopeless value and no slope where the matrix cannot be factorised."""
+        leaf = torch.tensor(point, device=self.X.device, requires_grad=True)
+        with torch.enable_grad():
+            matrix, penalty = self._matrix(leaf)
+        found = self.criterion(matrix.detach(), self.labels)
+        if found is None or not math.isfinite(found.value):
+            return -_FAILED, np.zeros_like(point)
+        (slope,) = torch.autograd.grad([matrix, penalty], leaf, [found.slope, -torch.ones_like(penalty)])
+        slopes = slope.cpu().numpy()
+        if not np.isfinite(slopes).all():
+            return -_FAILED, np.zeros_like(point)
+        prior, prior_slope = self._prior(point)
+        return found.value + prior - float(penalty.detach()), slopes + prior_slope
+
+    def climb(self, start: FloatArray, evaluations: int) -> Climb:
+        """Go uphill from a point."""
+
+        def negative(point: FloatArray) -> tuple[float, FloatArray]:
+            score, slope = self.score_and_slope(point)
+            return -score, -slope
+
+        bounds = [_SCALE] * (len(start) - 3) + [_BIAS, _WEIGHT, _RIDGE]
+        found = minimize(
+            negative,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": evaluations, "maxfun": evaluations, "ftol": 1e-6, "gtol": 1e-5},
+        )
+        return Climb(np.asarray(found.x), -float(found.fun))
+
+    def network(self, point: FloatArray) -> MLP:
+        """The point as an ordinary network."""
+        return MLP(
+            depth=self.architecture.depth,
+            activation=self.architecture.activation,
+            weight_std=float(np.exp(point[-2])),
+            bias_scale=float(np.exp(point[-3])),
+            input_scale=tuple(np.broadcast_to(np.exp(point[:-3]), self.X.shape[1]).tolist()),
+        )
+
+    def ridge(self, point: FloatArray) -> float:
+        """ρ times the kernel's variation, what is added to the diagonal of the kernel."""
+        with torch.no_grad():
+            variation = float(_variation(self.kernel(torch.tensor(point, device=self.X.device))))
+        return float(np.exp(point[-1])) * variation
+
+    def _matrix(self, point: Tensor) -> tuple[Tensor, Tensor]:
+        """A, and what is taken off the score where a solve with it would lose digits."""
+        kernel = self.kernel(point)
+        variation = _variation(kernel)
+        noise = torch.exp(point[-1]) * torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
+        condition = torch.log(kernel.diagonal().mean() / variation) - point[-1]
+        return kernel / variation + noise, torch.relu(condition - _WORST_CONDITION).square()
+
+    def _prior(self, point: FloatArray) -> tuple[float, FloatArray]:
+        n_scales = len(point) - 3
+        centre = np.array([-0.5 * math.log(self.X.shape[1])] * n_scales + [0.0, 0.0, math.log(1e-2)])
+        spread = np.array([_SPREADS[0]] * n_scales + list(_SPREADS[1:]))
+        offset = (point - centre) / spread
+        return -0.5 * float(offset @ offset) / len(self.X), -offset / spread / len(self.X)
+
+
+def _variation(kernel: Tensor) -> Tensor:
+    """Mean diagonal of the kernel with its constant taken out: how much functions vary over the rows."""
+    smallest = torch.finfo(kernel.dtype).eps * kernel.diagonal().mean()
+    return torch.maximum(kernel.diagonal().mean() - kernel.mean(), smallest.detach())

@@ -1,0 +1,73 @@
+"""Cholesky factors in the memory of the matrix they are made of."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from scipy.linalg import cython_lapack
+from torch import Tensor
+
+from unseed._threads import threads_for
+
+_ROWS_AT_A_TIME = {"cpu": 64, "cuda": 1024}  # what the inner cache of a core holds; what a GPU is busy with
+
+
+def lower_cholesky(matrix: Tensor) -> Tensor | None:
+    """Lower factor of a symmetric matrix; None where it is not positive definite.
+
+    On a CPU the factor takes the place of the lower triangle, and the upper one stays as it is (`restore` copies it back): no
+    second matrix is needed. On a GPU the matrix is left alone.
+    """
+    if matrix.device.type != "cpu" or not matrix.is_contiguous():
+        factor, status = torch.linalg.cholesky_ex(matrix)
+        return factor if not int(status) and _is_finite(factor) else None
+    with threads_for(len(matrix)):
+        done = _in_place(matrix)
+    return matrix if done and _is_finite(matrix) else None
+
+
+def _in_place(matrix: Tensor) -> bool:
+    """Whether the factorisation came to its end."""
+    size, status = ctypes.c_int(len(matrix)), ctypes.c_int()
+    # LAPACK reads columns where we write rows: our lower triangle is its upper one.
+    _routine(matrix.dtype)(b"U", size, matrix.data_ptr(), size, status)
+    return status.value == 0
+
+
+@cache
+def _routine(dtype: torch.dtype) -> Callable[..., None]:
+    """LAPACK's factorisation as SciPy has it, called so that other threads of Python run meanwhile.
+
+    `scipy.linalg.lapack` would stop them; torch's own needs a second matrix, and half as long again on one thread.
+    """
+    capsule = cython_lapack.__pyx_capi__["dpotrf" if dtype == torch.float64 else "spotrf"]
+    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    whole = ctypes.POINTER(ctypes.c_int)
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_char_p, whole, ctypes.c_void_p, whole, whole)
+    return signature(pointer(capsule, name(capsule)))
+
+
+def _is_finite(factor: Tensor) -> bool:
+    return bool(torch.isfinite(factor.diagonal()).all())
+
+
+def restore(matrix: Tensor) -> None:
+    """Copy the upper triangle of a square matrix onto its lower one, a few rows at a time."""
+    size = _ROWS_AT_A_TIME[matrix.device.type]
+    for start in range(0, len(matrix), size):
+        rows = slice(start, start + size)
+        matrix[rows, :start] = matrix[:start, rows].T
+        corner = matrix[rows, rows]
+        corner.copy_(torch.triu(corner) + torch.triu(corner, 1).T)
+
+
+def solve_with_factor(factor: Tensor, columns: Tensor) -> Tensor:
+    """(L Lᵀ)⁻¹ times each column; what is above the diagonal of the factor is not read. Shape (n, c)."""
+    white = torch.linalg.solve_triangular(factor, columns, upper=False)
+    solved: Tensor = torch.linalg.solve_triangular(factor.mT, white, upper=True)
+    return solved

@@ -1,0 +1,141 @@
+"""Gauss-Newton in function space: a wide network trained to convergence in a handful of steps.
+
+With J the Jacobian at θ, the linearised loss with a damping μ‖step‖² is minimised by
+step = Jᵀ a − q (θ − θᵇ), a = (J Jᵀ + (λ + μ) n W⁻¹)⁻¹ (y − f(θ) + q J(θ − θᵇ)), q = λ/(λ + μ):
+one n-by-n solve instead of p-by-p. Forming J Jᵀ costs n² p operations, trying a damping only n³/3 + n p, so every step
+tries several dampings around the last good one and keeps the best (Levenberg's damping and the backtracking in one).
+
+A ReLU's derivative jumps, and a step that carries pre-activations across their kinks is not seen by the Jacobian at its
+start. So the Jacobian of a step is smoothed over as far as the step before it moved the pre-activations; the loss that
+accepts or refuses it is the true one. At a minimum that lies on kinks the gradient cannot vanish: training has
+also converged when several steps in a row no longer lower the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from unseed._checks import check_share, check_whole_number
+from unseed._progress import Progress
+from unseed._solvers.objective import Fit, Objective, norm
+from unseed.networks._batch import Evaluation
+
+_TRIALS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)  # times the last damping
+_NOTHING = 1e-12  # a loss that falls by less has reached the end of its digits
+_SMALL_GRADIENT = 1e-2  # a loss that stands still with a larger gradient is stuck, not converged
+_SMALLEST, _LARGEST, _FIRST = 1e-13, 1e8, 1e-3  # relative to the mean diagonal of J Jᵀ
+
+
+@dataclass(frozen=True)
+class GaussNewton:
+    """Train by Gauss-Newton steps in function space until the gradient has vanished.
+
+    Parameters
+    ----------
+    steps : int
+        At most so many.
+    tolerance : float
+        Stop when the gradient's norm has fallen to this share of its start.
+    stall : float
+        For ReLU, stop too when three steps together lowered the loss by less than this share: a minimum on kinks.
+
+    Examples
+    --------
+    >>> GaussNewton(tolerance=1e-5)
+    GaussNewton(steps=30, tolerance=1e-05, stall=0.001)
+    """
+
+    steps: int = 30
+    tolerance: float = 1e-6
+    stall: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_whole_number("steps", self.steps, at_least=1)
+        check_share("tolerance", self.tolerance)
+        check_share("stall", self.stall)
+
+    def train(self, objective: Objective, progress: Progress) -> Fit:
+        """Train every network of the batch; those that have converged are left alone."""
+        parameters = objective.start.clone()
+        evaluation = objective.batch.evaluate(parameters, objective.X)
+        first = norm(objective.gradient(evaluation, parameters)).clamp_min(torch.finfo(torch.float64).tiny)
+        share, damping = torch.ones_like(first), torch.full_like(first, _FIRST)
+        losses = [objective.loss(evaluation.outputs, parameters)]
+        done = torch.zeros_like(first, dtype=torch.bool)
+        blur: Tensor | None = None
+        step = 0
+        with progress.steps("Gauss-Newton", self.steps) as report:
+            for step in range(1, self.steps + 1):  # noqa: B007 - how many were needed is reported
+                model = evaluation if blur is None else objective.batch.evaluate(parameters, objective.X, blur)
+                parameters, loss, damping = _best_step(objective, model, parameters, losses[-1], damping, ~done)
+                moved = objective.batch.evaluate(parameters, objective.X)
+                blur = _next_blur(moved.blur_since(evaluation), blur)
+                evaluation = moved
+                losses.append(loss)
+                share = norm(objective.gradient(evaluation, parameters)) / first
+                done = share <= self.tolerance
+                if len(losses) > 3:
+                    fallen = losses[-4] - loss
+                    done |= (fallen <= (_NOTHING if blur is None else self.stall) * losses[-4]) & (share <= _SMALL_GRADIENT)
+                report(loss=float(loss.max()), gradient=float(share.max()))
+                if bool(done.all()):
+                    break
+        return Fit(parameters, losses[-1], share, step, done)
+
+
+def _next_blur(moved: Tensor | None, blur: Tensor | None) -> Tensor | None:
+    """Width of the smoothing for the next step: as far as this one moved, or less when it could not move at all."""
+    if moved is None:
+        return None
+    smallest = torch.finfo(moved.dtype).tiny ** 0.5
+    previous = torch.zeros_like(moved) if blur is None else 0.3 * blur
+    return torch.where(moved > 0, moved, previous).clamp_min(smallest)
+
+
+def _best_step(
+    objective: Objective, evaluation: Evaluation, parameters: Tensor, loss: Tensor, damping: Tensor, open_: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Try the dampings around the last one; parameters, loss and damping of the best, or the old ones and more damping."""
+    kernel = evaluation.tangent_kernel().double()
+    travelled = parameters - objective.start
+    residual = (objective.labels - evaluation.outputs).flatten(1).double()
+    linear = evaluation.push(travelled).flatten(1).double()
+    best, best_loss, best_damping = parameters, loss, (damping * 10).clamp(max=_LARGEST)
+    for trial in _TRIALS:
+        tried = (damping * trial).clamp(_SMALLEST, _LARGEST)
+        step = _damped_step(objective, evaluation, kernel, residual, linear, travelled, tried)
+        moved = parameters + step
+        moved_loss = objective.loss(objective.batch.outputs(moved, objective.X), moved)
+        better = open_ & (moved_loss < best_loss)  # a comparison with NaN, from a failed factorisation, is false
+        best = torch.where(better[:, None], moved, best)
+        best_loss = torch.where(better, moved_loss, best_loss)
+        best_damping = torch.where(better, tried, best_damping)
+    return best, best_loss, best_damping
+
+
+def _damped_step(
+    objective: Objective,
+    evaluation: Evaluation,
+    kernel: Tensor,
+    residual: Tensor,
+    linear: Tensor,
+    travelled: Tensor,
+    damping: Tensor,
+) -> Tensor:
+    n_outputs = objective.labels.shape[2]
+    sizes, lam = objective.sizes, objective.regularization
+    extra = damping * kernel.diagonal(dim1=1, dim2=2).mean(1) / sizes
+    kept = lam / (lam + extra)  # q
+    # W^½ (W^½ K W^½ + ridge)⁻¹ W^½ instead of (K + ridge W⁻¹)⁻¹: padded rows, with count 0, drop out by themselves
+    roots = objective.counts.sqrt().repeat_interleave(n_outputs, dim=1)
+    weighted = roots[:, :, None] * kernel * roots[:, None, :]
+    weighted.diagonal(dim1=1, dim2=2).add_(((lam + extra) * sizes)[:, None])
+    factor, failed = torch.linalg.cholesky_ex(weighted)
+    target = (roots * (residual + kept[:, None] * linear))[:, :, None]
+    dual = roots * torch.cholesky_solve(target, factor)[:, :, 0]
+    dual[failed > 0] = torch.nan
+    dtype = travelled.dtype
+    return evaluation.pull(dual.reshape(len(dual), -1, n_outputs).to(dtype)) - kept[:, None].to(dtype) * travelled

@@ -1,0 +1,91 @@
+"""How long a linearised network is trained: the factor each direction of the kernel has been fitted by.
+
+For loss (1/n)Σ(f − y)² + λ‖θ − θᵇ‖², a direction with kernel eigenvalue μ has curvature v = μ/n + λ. Trained for
+ever it is fitted by 1/v; stopped early by ``gain(v)`` < 1/v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from unseed._checks import check_number, check_share, check_whole_number
+from unseed.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Converged:
+    """Training until nothing changes any more, t → ∞: the setting of all the paper's theorems."""
+
+
+@dataclass(frozen=True)
+class GradientFlow:
+    """Gradient flow θ' = −rate · ∇loss, stopped at ``time``.
+
+    Examples
+    --------
+    >>> GradientFlow(time=10.0, rate=0.1)
+    GradientFlow(time=10.0, rate=0.1)
+    """
+
+    time: float
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("time", self.time, at_least=0)
+        check_number("rate", self.rate, above=0)
+
+    def gain(self, curvature: Tensor) -> Tensor:
+        """(1 − exp(−2 rate time v)) / v, continued to v = 0."""
+        span = 2 * self.rate * self.time
+        return torch.where(curvature > 0, -torch.expm1(-span * curvature) / curvature, span)
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """A number of full-batch gradient steps of fixed rate: the paper's own training.
+
+    Parameters
+    ----------
+    steps : int
+    rate : float or "auto"
+        ``"auto"`` is half the inverse of the largest curvature of the loss, so that no direction overshoots.
+    tolerance : float or None
+        Real networks only: stop earlier, when the gradient has fallen to this share of its start.
+
+    Examples
+    --------
+    >>> GradientDescent(steps=80, rate=0.01)
+    GradientDescent(steps=80, rate=0.01, tolerance=None)
+    """
+
+    steps: int
+    rate: float | str = "auto"
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        check_whole_number("steps", self.steps, at_least=0)
+        if self.rate != "auto":
+            check_number("rate", self.rate, above=0)
+        if self.tolerance is not None:
+            check_share("tolerance", self.tolerance)
+
+    def gain(self, curvature: Tensor) -> Tensor:
+        """(1 − (1 − 2 rate v)^steps) / v, continued to v = 0; a rate that would diverge is refused."""
+        largest = float(curvature.max())
+        rate = 0.5 / largest if isinstance(self.rate, str) else float(self.rate)
+        step = 2 * rate * curvature
+        if rate * largest > 1:
+            raise InvalidInputError(
+                f"rate={rate:g} diverges: the largest curvature of the loss is {2 * largest:.3g}; "
+                f"use a rate of at most {1 / largest:.3g}"
+            )
+        slow = -torch.expm1(self.steps * torch.log1p(-step.clamp_max(0.5)))
+        fitted = torch.where(step < 0.5, slow, 1 - (1 - step) ** self.steps)
+        return torch.where(curvature > 0, fitted / curvature, 2 * rate * self.steps)
+
+
+Stopped = GradientFlow | GradientDescent
+Training = Converged | Stopped

@@ -1,1 +1,0 @@
-"""What the commands do; `unseed.cli` only reads the options."""

@@ -1,0 +1,149 @@
+"""One finite network's tangent kernel, factorised: what the linearised engine predicts with and the jackknife needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from unseed._solvers import Converged, StoppedRidge, Training, WeightedRidge
+from unseed.engines._protocol import LeftOut, influence_values
+from unseed.networks import MLPBatch, NetworkBatch
+
+_POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
+_NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
+
+
+@dataclass(frozen=True)
+class TangentFit:
+    """Ridge regression with the empirical tangent kernel of one network, in float64.
+
+    Attributes
+    ----------
+    batch : NetworkBatch
+    parameters : Tensor of shape (1, p)
+        Where the network is linearised.
+    X : Tensor of shape (n_rows, ...)
+    counts : Tensor of shape (n_rows,)
+    regularization : float
+    training : Training
+        How long the linearised network is trained; everything about posteriors is that of the converged one.
+    """
+
+    batch: NetworkBatch
+    parameters: Tensor
+    X: Tensor
+    counts: Tensor
+    regularization: float
+    training: Training = field(default_factory=Converged)
+
+    @cached_property
+    def factor(self) -> WeightedRidge:
+        """Factor of the tangent kernel, rows and outputs together; made on first use."""
+        return WeightedRidge.factorise(self._kernel(), self._counts, self.regularization, float(self.counts.sum()))
+
+    @cached_property
+    def trained(self) -> WeightedRidge | StoppedRidge:
+        """The map from labels to dual weights after training as long as asked for."""
+        if isinstance(self.training, Converged):
+            return self.factor
+        return StoppedRidge(self._kernel(), self._counts, self.regularization, self.training, float(self.counts.sum()))
+
+    def solve(self, labels: Tensor) -> Tensor:
+        """Dual weights of label columns (n_rows, g, k). Same shape."""
+        flat = labels.transpose(1, 2).flatten(0, 1)  # (n_rows · k, g)
+        return self.trained.solve(flat).reshape(len(labels), labels.shape[2], labels.shape[1]).transpose(1, 2)
+
+    def predict(self, X: Tensor, dual: Tensor) -> Tensor:
+        """Kernel between new points and rows, times dual weights (n_rows, g, k). Shape (n_points, g, k)."""
+        _, n_groups, k = dual.shape
+        flat = dual.transpose(1, 2).flatten(0, 1).contiguous()  # products depend on the order in memory, in their last bits
+        return torch.cat([(block @ flat).reshape(-1, k, n_groups).transpose(1, 2) for block in self._cross(X)])
+
+    def start(self, X: Tensor) -> Tensor:
+        """Output of the network itself at the parameters. Shape (n_points, k)."""
+        return torch.cat([self.batch.outputs(self.parameters, chunk[None])[0] for chunk in self._chunks(X)])
+
+    def influence(self, X: Tensor, residual: Tensor) -> Tensor:
+        """Influence values of residuals (n_rows, k). Shape (n_rows, n_points, k)."""
+        k = self.batch.n_outputs
+        parts = []
+        for block in self._cross(X):
+            weights = self.factor.solve(block.T).reshape(len(self.X), k, -1, k)
+            parts.append(influence_values(residual, weights))
+        return torch.cat(parts, dim=1)
+
+    def posterior_covariance(self, X: Tensor, labels: Tensor) -> Tensor:
+        """Of the Gaussian process with this kernel, amplitude fitted to labels. Shape (k, n_points, n_points)."""
+        prior = self.batch.evaluate(self.parameters, X[None]).tangent_kernel()[0]
+        known = self.factor.whiten(torch.cat(list(self._cross(X))).T)
+        k = self.batch.n_outputs
+        joint = prior - known.T @ known
+        amplitude = self._amplitude(labels)
+        return torch.stack([amplitude[output] * joint[output::k, output::k] for output in range(k)])
+
+    def posterior_variance(self, X: Tensor, minus: Tensor | None, labels: Tensor) -> Tensor:
+        """Diagonal of the covariance, or of that of f(x) − f(x'), a few points at a time. Shape (n_points, k)."""
+        parts = []
+        for start in range(0, len(X), _POINTS_AT_A_TIME):
+            here = X[start : start + _POINTS_AT_A_TIME]
+            m = len(here)
+            both = here if minus is None else torch.cat([here, minus[start : start + _POINTS_AT_A_TIME]])
+            covariance = self.posterior_covariance(both, labels)
+            variance = covariance.diagonal(dim1=1, dim2=2)  # (k, points)
+            if minus is not None:
+                shared = covariance[:, :m, m:].diagonal(dim1=1, dim2=2)
+                variance = variance[:, :m] + variance[:, m:] - 2 * shared
+            parts.append(variance.T.clamp_min(0.0))
+        return torch.cat(parts)
+
+    def leave_out(self, rows: Tensor, labels: Tensor) -> LeftOut:
+        """Closed form; with several outputs each is left out alone."""
+        k = self.batch.n_outputs
+        entries = (rows[:, None] * k + torch.arange(k, device=rows.device)).flatten()
+        curvature = self.factor.inverse_diagonal(entries).reshape(-1, k)
+        errors = self.factor.solve(labels.reshape(-1, 1)).reshape(-1, k)[rows] / curvature
+        ridge = self.factor.ridge.reshape(-1, k)[rows]
+        return LeftOut(rows, errors, (1 / curvature - ridge).clamp_min(0.0) * self._amplitude(labels))
+
+    def _amplitude(self, labels: Tensor) -> Tensor:
+        """zᵀA⁻¹z/n of every output by itself. Shape (k,)."""
+        k = self.batch.n_outputs
+        apart = torch.zeros(labels.numel(), k, dtype=labels.dtype, device=labels.device)
+        for output in range(k):
+            apart[output::k, output] = labels[:, output]
+        return self.factor.whiten(apart).square().sum(0) / len(labels)
+
+    def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
+        """Sum of squares per output and trace (see `WeightedRidge`); outputs share one trace."""
+        k = self.batch.n_outputs
+        if isinstance(self.trained, StoppedRidge):
+            left_over = self.trained.spectral.left_over
+            unfitted = labels - (self.trained.kernel @ self.trained.solve(labels.reshape(-1, 1))).reshape(-1, k)
+            return unfitted.square().sum(0), float(left_over.square().sum()) / k
+        inverse = torch.cholesky_inverse(self.factor.factor)
+        weights = (inverse @ labels.flatten()).reshape(-1, k)
+        n = len(labels)
+        return (n * weights).square().sum(0), float(n**2 * inverse.square().sum()) / k
+
+    @property
+    def _counts(self) -> Tensor:
+        """Of every row and output."""
+        return self.counts.repeat_interleave(self.batch.n_outputs)
+
+    def _kernel(self) -> Tensor:
+        """Tangent kernel, rows and outputs together, exactly symmetric. Shape (n_rows · k, n_rows · k)."""
+        kernel = self.batch.evaluate(self.parameters, self.X[None]).tangent_kernel()[0]
+        return (kernel + kernel.T) / 2
+
+    def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
+        hidden = self.batch.width if isinstance(self.batch, MLPBatch) else 1
+        size = max(1, _NUMBERS_AT_A_TIME // (self.batch.n_outputs**2 * max(len(self.X), hidden)))
+        return torch.split(X, size)
+
+    def _cross(self, X: Tensor) -> Iterator[Tensor]:
+        for chunk in self._chunks(X):
+            yield self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0]

@@ -1,0 +1,154 @@
+"""Dual activations of any function, by expansion in Hermite polynomials.
+
+With a_k(q) = E[σ(√q z) he_k(z)], he_k the orthonormal Hermite polynomials, Mehler's formula gives
+E[σ(u)σ(v)] = Σ_k a_k(q) a_k(q') cosᵏθ: one-dimensional integrals per point and one polynomial per pair, instead of a
+two-dimensional integral per pair. The sum of the squared coefficients left out bounds the error, so the number of
+terms follows from the accuracy wanted and from how nearly parallel the points of a block are.
+
+Accuracy: `ACCURACY` of √(power · power'), or an `AccuracyWarning` that says what was reached. Two things can spoil it:
+the one-dimensional integrals (kinks, or arguments so large that the grid is too coarse), seen by a second grid half a
+step aside; and a series cut at `MAX_TERMS`, seen by the energy it leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from unseed.errors import AccuracyWarning
+from unseed.kernels._duals import Moments, Points, relative_gap
+from unseed.kernels._geometry import Angles
+from unseed.kernels._scratch import Scratch
+from unseed.networks import Activation
+from unseed.networks._quadrature import NODES, SHIFTED_NODES, WEIGHTS, gaussian_mean, shifted_gaussian_mean
+
+MIN_TERMS, MAX_TERMS = 64, 4096
+TOLERANCE = 1e-15  # of the energy left out, relative to the whole
+ACCURACY = 1e-12
+_POINTS_AT_A_TIME = 256
+
+
+@cache
+def _weighted_polynomials(n_terms: int) -> Tensor:
+    """Orthonormal Hermite polynomials at the quadrature nodes, times the weights. Shape (n_nodes, n_terms)."""
+    # he_k · √weight stays bounded for every k, so the recurrence runs on that product and never overflows.
+    root = WEIGHTS.sqrt()
+    columns = [root, NODES * root]
+    for k in range(1, n_terms - 1):
+        columns.append((NODES * columns[-1] - math.sqrt(k) * columns[-2]) / math.sqrt(k + 1))
+    return torch.stack(columns, dim=1) * root[:, None]
+
+
+def _energy_beyond(coefficients: Tensor) -> Tensor:
+    """Share of the summed squares from each term on, at the worst of the points. Shape (n_terms,)."""
+    energy = coefficients.square().flip(-1).cumsum(-1).flip(-1)
+    return (energy / energy[:, :1].clamp_min(torch.finfo(energy.dtype).tiny)).amax(0)
+
+
+@dataclass(frozen=True)
+class HermiteDual:
+    """Any activation, by its Hermite coefficients."""
+
+    activation: Activation
+
+    def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """One-dimensional integrals, no expansion."""
+        chunks = torch.split(variance, _POINTS_AT_A_TIME)
+        first, second = (
+            torch.cat([torch.stack([mean(v.square()) for v in self._values(chunk, nodes)]) for chunk in chunks], dim=1)
+            for nodes, mean in ((NODES, gaussian_mean), (SHIFTED_NODES, shifted_gaussian_mean))
+        )
+        moments = (first + second) / 2
+        error = float(((first - second).abs() / moments.clamp_min(1e-300)).max()) if len(variance) else 0.0
+        if error > ACCURACY:
+            _warn(f"the {self.activation} kernel", error, variance, "; a smooth activation does too")
+        value, derivative = self.activation.normalisation * moments
+        return value, derivative
+
+    def features(self, variance: Tensor) -> Tensor:
+        """Hermite coefficients of σ(√q ·) and σ'(√q ·), √c_σ included, as many as matter. Shape (n, 2, n_terms)."""
+        probes = variance[variance.argmax()][None] if len(variance) else variance
+        n_terms = MIN_TERMS
+        while n_terms < MAX_TERMS and len(probes):
+            if self._resolved(self._coefficients(probes, n_terms)):  # the largest variance is the hardest point
+                coefficients = self._coefficients(variance, n_terms)
+                if self._resolved(coefficients):
+                    return coefficients
+            n_terms *= 2
+        return self._coefficients(variance, n_terms)
+
+    def moments(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
+        """Both power series in cos θ, by Horner's rule."""
+        if angles.cosine.ndim > 2:  # a stack: each set has its own number of terms
+            sets = (
+                self.moments(left.at(i), right.at(i), Angles(angles.cosine[i], angles.sine[i]), scratch, is_last=is_last)
+                for i in range(len(angles.cosine))
+            )
+            values, derivatives, gaps = zip(*sets, strict=True)
+            return Moments(torch.stack(values), torch.stack(derivatives), None if is_last else torch.stack(gaps))
+        n_terms = max(left.features.shape[-1], right.features.shape[-1])
+        here, there = (
+            side.features if side.features.shape[-1] == n_terms else self._coefficients(side.variance, n_terms)
+            for side in (left, right)
+        )
+        reach = float(angles.cosine.abs().max()) if angles.cosine.numel() else 0.0
+        value, derivative = (_mehler(here[:, i], there[:, i], angles.cosine, reach) for i in range(2))
+        if n_terms == MAX_TERMS:
+            self._warn_if_truncated(left, right, reach)
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power, scratch))
+
+    @staticmethod
+    def _resolved(coefficients: Tensor) -> bool:
+        """Whether the last quarter of the terms no longer matters: the series has been summed to the end."""
+        start = 3 * coefficients.shape[-1] // 4
+        return all(float(_energy_beyond(part)[start]) < TOLERANCE for part in coefficients.unbind(1))
+
+    def _values(self, variance: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        arguments = variance.sqrt()[:, None] * nodes.to(variance.device)
+        return self.activation.function(arguments), self.activation.derivative(arguments)
+
+    def _coefficients(self, variance: Tensor, n_terms: int) -> Tensor:
+        table = _weighted_polynomials(n_terms).to(variance.device)
+        chunks = [
+            torch.stack([values @ table for values in self._values(chunk, NODES)], dim=1)
+            for chunk in torch.split(variance, _POINTS_AT_A_TIME)
+        ]
+        return math.sqrt(self.activation.normalisation) * torch.cat(chunks)
+
+    def _warn_if_truncated(self, left: Points, right: Points, reach: float) -> None:
+        missing = 0.0
+        for part in range(2):  # the series of the function, and the slower one of its derivative
+            shares = [
+                (1 - side.features[:, part].square().sum(-1) / whole.clamp_min(1e-300)).clamp_min(0).max()
+                for side, whole in ((left, (left.power, left.slope)[part]), (right, (right.power, right.slope)[part]))
+            ]
+            missing = max(missing, math.sqrt(float(shares[0] * shares[1])))
+        error = missing * reach**MAX_TERMS
+        if error > ACCURACY:
+            _warn(f"the {self.activation} kernel of nearly parallel points", error, left.variance)
+
+
+def _warn(what: str, error: float, variance: Tensor, also: str = "") -> None:
+    warnings.warn(
+        f"{what} is accurate to {error:.0e} only, at pre-activations with a variance of up to "
+        f"{float(variance.max()):.3g}; scale_inputs=True or a smaller weight_std helps{also}",
+        AccuracyWarning,
+        stacklevel=2,
+    )
+
+
+def _mehler(left: Tensor, right: Tensor, cosine: Tensor, reach: float) -> Tensor:
+    """Σ_k left_k right_k cosᵏ, stopping where Cauchy-Schwarz says that the rest is nothing."""
+    powers = reach ** torch.arange(left.shape[1], dtype=left.dtype, device=left.device)
+    beyond = (_energy_beyond(left) * _energy_beyond(right)).sqrt() * powers
+    n_terms = max(1, int((beyond > TOLERANCE).sum()))
+    left, right = left[:, :n_terms].T.contiguous(), right[:, :n_terms].T.contiguous()
+    total = torch.outer(left[-1], right[-1])
+    for k in range(n_terms - 2, -1, -1):
+        total = torch.addcmul(torch.outer(left[k], right[k]), total, cosine)
+    return total

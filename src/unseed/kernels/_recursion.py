@@ -1,0 +1,163 @@
+"""The population NNGP and NTK by the layer recursion of the paper's appendix on the neural tangent kernel.
+
+With w² the weight variance, b² the squared bias scale and [·] present for normally started biases only,
+
+    Σ¹ = w² x·z + [b²]                      Θ¹ = w² x·z + b²
+    Σˡ⁺¹ = w² c_σ E[σ(u)σ(v)] + [b²]        Θˡ⁺¹ = w² c_σ E[σ(u)σ(v)] + b² + w² c_σ E[σ'(u)σ'(v)] Θˡ
+
+for (u, v) ~ N(0, Σˡ). Σ of the output layer is the NNGP, Θ the NTK.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from unseed.errors import InvalidInputError
+from unseed.kernels._duals import Dual, ErfDual, Points, ReluDual, SinDual
+from unseed.kernels._geometry import Angles, first_layer_angles, first_layer_cosines, next_layer_angles, outer
+from unseed.kernels._hermite import HermiteDual
+from unseed.kernels._scratch import Scratch
+from unseed.networks import MLP, resolve_activation
+
+Kind = Literal["ntk", "nngp"]
+
+
+class KernelValues(NamedTuple):
+    """NNGP and NTK of points with themselves."""
+
+    nngp: Tensor
+    ntk: Tensor
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All that depends on one point at a time, for a set of points: computed once, sliced by blocks.
+
+    Attributes
+    ----------
+    directions : Tensor of shape (n, d) or (n, d + 1)
+        Unit vectors of the first layer's pre-activations (the zero vector where the variance is zero).
+    layers : tuple of Points
+        One entry per hidden layer.
+    diagonal : KernelValues of shape (n,)
+        The kernels of each point with itself.
+    """
+
+    directions: Tensor
+    layers: tuple[Points, ...]
+    diagonal: KernelValues
+
+    def __len__(self) -> int:
+        return len(self.directions)
+
+    def __getitem__(self, rows: slice | Tensor) -> Profile:
+        layers = tuple(layer.at(rows) for layer in self.layers)
+        return Profile(self.directions[rows], layers, KernelValues(*(values[rows] for values in self.diagonal)))
+
+    def gathered(self, rows: Tensor) -> Profile:
+        """Some points of every set of a stack, several times: (n_sets, k, m) places make n_sets · k sets of m points."""
+        sets = torch.arange(len(rows), device=rows.device)[:, None, None]
+
+        def taken(values: Tensor) -> Tensor:
+            return values[sets, rows].flatten(0, 1)
+
+        layers = tuple(Points(*map(taken, layer)) for layer in self.layers)
+        return Profile(taken(self.directions), layers, KernelValues(*map(taken, self.diagonal)))
+
+    def reshaped(self, n_sets: int) -> Profile:
+        """The same points as a stack of sets of one size."""
+
+        def stacked(values: Tensor) -> Tensor:
+            return values.reshape(n_sets, -1, *values.shape[1:])
+
+        layers = tuple(Points(*map(stacked, layer)) for layer in self.layers)
+        return Profile(stacked(self.directions), layers, KernelValues(*map(stacked, self.diagonal)))
+
+
+def dual_of(network: MLP) -> Dual:
+    """Closed form where there is one, Hermite expansion otherwise."""
+    activation = resolve_activation(network.activation)
+    closed_forms: dict[str, Dual] = {"relu": ReluDual(), "erf": ErfDual(), "sin": SinDual()}
+    for name, dual in closed_forms.items():
+        if activation is resolve_activation(name):
+            return dual
+    return HermiteDual(activation)
+
+
+def profile(network: MLP, X: Tensor) -> Profile:
+    """Everything the recursion needs of each row of X alone."""
+    dual, w2, b2, start_b2 = _constants(network)
+    inputs = X * torch.tensor(network.first_layer_factors(X.shape[1]), dtype=X.dtype, device=X.device)
+    if start_b2 > 0:
+        inputs = torch.cat([inputs, inputs.new_full((len(X), 1), network.bias_scale)], dim=1)
+    length = torch.linalg.vector_norm(inputs, dim=1)
+    directions = inputs / length.clamp_min(torch.finfo(X.dtype).tiny)[:, None]
+    variance = length.square()
+    ntk = variance + (b2 - start_b2)
+    layers = []
+    for _ in range(network.depth):
+        power, slope = dual.diagonal(variance)
+        layers.append(Points(variance, power, slope, dual.features(variance)))
+        variance = w2 * power + start_b2
+        ntk = w2 * power + b2 + w2 * slope * ntk
+    if not bool(torch.isfinite(ntk).all()):
+        raise InvalidInputError("the inputs are too large for float64 kernels; use standardize=True or scale the features")
+    return Profile(directions, tuple(layers), KernelValues(variance, ntk))
+
+
+def pairs(
+    network: MLP,
+    left: Profile,
+    right: Profile,
+    kind: Kind,
+    scratch: Scratch | None = None,
+    *,
+    right_ends_with_left: bool = False,
+) -> Tensor:
+    """One of the kernels at every pair. Shape (..., n, m), in scratch memory where there is some.
+
+    Where the points on the right end with those on the left, each of them with itself has its value from the profile.
+    """
+    scratch = scratch or Scratch()
+    dual, w2, b2, start_b2 = _constants(network)
+    same = right.directions.shape[-2] - left.directions.shape[-2] if right_ends_with_left else None
+    cosine = first_layer_cosines(left.directions, right.directions, scratch, same=same)
+    is_shallow = kind == "ntk" and network.depth == 1 and b2 == start_b2
+    angles = first_layer_angles(left.directions, right.directions, cosine, scratch)
+    if is_shallow and isinstance(dual, ReluDual):
+        values = dual.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
+    else:
+        values = _through_layers(network, left, right, kind, angles, scratch)
+    if same is not None:
+        values.diagonal(same, dim1=-2, dim2=-1).copy_(getattr(left.diagonal, kind))
+    return values
+
+
+def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, angles: Angles, scratch: Scratch) -> Tensor:
+    dual, w2, b2, start_b2 = _constants(network)
+    root, other_root = outer(left.layers[0].variance.sqrt(), right.layers[0].variance.sqrt())
+    values = torch.mul(angles.cosine, root, out=scratch.take(root, angles.cosine.shape)).mul_(other_root)
+    if b2 != start_b2:
+        values.add_(b2 - start_b2)
+    for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True), start=1):
+        is_last = layer == network.depth
+        moments = dual.moments(here, there, angles, scratch, is_last=is_last)
+        # Θ ← w² (value + derivative · Θ) + b²
+        values = values.mul_(moments.derivative).add_(moments.value) if kind == "ntk" else moments.value
+        if w2 != 1:
+            values.mul_(w2)
+        if bias := b2 if kind == "ntk" else start_b2:
+            values.add_(bias)
+        if moments.gap is not None:
+            angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2, scratch)
+            scratch.keep_only(values, angles.cosine, angles.sine)
+    return values
+
+
+def _constants(network: MLP) -> tuple[Dual, float, float, float]:
+    """Dual, w², b² and what of b² is there at the start."""
+    return dual_of(network), network.weight_std**2, network.bias_scale**2, network.initial_bias_variance

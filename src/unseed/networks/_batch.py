@@ -1,0 +1,240 @@
+"""Many networks of one architecture at once: outputs, products with the Jacobian and its transpose, tangent kernels.
+
+A batch of B networks has its parameters in one matrix (B, p) and sees inputs (B, n, ...): each network its own rows.
+Every trainer and the linearised engine are written against the two protocols here; `MLPBatch` implements them by
+explicit formulas, `unseed.networks._module` for any torch module.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unseed.networks._activations import resolve_activation
+from unseed.networks._mlp import MLP
+
+
+class Evaluation(Protocol):
+    """Networks evaluated at their inputs, ready for first-order questions. J is the Jacobian in the parameters."""
+
+    @property
+    def outputs(self) -> Tensor:
+        """Shape (B, n, k)."""
+        ...
+
+    def pull(self, weights: Tensor) -> Tensor:
+        """Jᵀ weights, for weights (B, n, k). Shape (B, p)."""
+        ...
+
+    def push(self, directions: Tensor) -> Tensor:
+        """J directions, for directions (B, p). Shape (B, n, k)."""
+        ...
+
+    def tangent_kernel(self) -> Tensor:
+        """J Jᵀ. Shape (B, n·k, n·k), exactly symmetric up to rounding."""
+        ...
+
+    def blur_since(self, before: Evaluation) -> Tensor | None:
+        """How far activations with kinks have moved since an earlier evaluation; None where there are none."""
+        ...
+
+
+class NetworkBatch(Protocol):
+    """An architecture, applied to batches of parameter vectors."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of output columns k."""
+        ...
+
+    def draw(self, generator: np.random.Generator) -> Tensor:
+        """Random start of one network, on the CPU. Shape (p,), float64."""
+        ...
+
+    def outputs(self, parameters: Tensor, X: Tensor) -> Tensor:
+        """Outputs alone. Shape (B, n, k)."""
+        ...
+
+    def evaluate(self, parameters: Tensor, X: Tensor, blur: Tensor | None = None) -> Evaluation:
+        """Outputs and what is needed to differentiate them, kinks smoothed by ``blur`` if given."""
+        ...
+
+    def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:
+        """Tangent kernel between two sets of inputs. Shape (B, n·k, m·k)."""
+        ...
+
+
+@dataclass(frozen=True)
+class MLPBatch:
+    """Fully connected networks in the NTK parameterisation, by explicit formulas."""
+
+    network: MLP
+    n_features: int
+    n_outputs: int
+    width: int
+
+    @property
+    def _sizes(self) -> list[tuple[int, int]]:
+        """(fan out, fan in) of every layer."""
+        sizes = [self.n_features, *[self.width] * self.network.depth, self.n_outputs]
+        return list(zip(sizes[1:], sizes[:-1], strict=True))
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether biases are parameters at all."""
+        return self.network.bias_scale > 0
+
+    @property
+    def n_parameters(self) -> int:
+        """Length p of a parameter vector."""
+        return sum(out * (fan_in + self.has_biases) for out, fan_in in self._sizes)
+
+    def draw(self, generator: np.random.Generator) -> Tensor:
+        """Weights from N(0, 1), biases from N(0, 1) or 0; layer by layer, weights before biases. Shape (p,)."""
+        parts = []
+        for out, fan_in in self._sizes:
+            parts.append(generator.standard_normal(out * fan_in))
+            if self.has_biases:
+                parts.append(generator.standard_normal(out) if self.network.bias_init == "normal" else np.zeros(out))
+        return torch.from_numpy(np.concatenate(parts))
+
+    def layers(self, parameters: Tensor) -> list[tuple[Tensor, Tensor | None]]:
+        """Views of weights (B, out, in) and biases (B, 1, out) of every layer."""
+        views, start = [], 0
+        for out, fan_in in self._sizes:
+            weight = parameters[:, start : start + out * fan_in].view(-1, out, fan_in)
+            start += out * fan_in
+            bias = None
+            if self.has_biases:
+                bias = parameters[:, None, start : start + out]
+                start += out
+            views.append((weight, bias))
+        return views
+
+    def factor(self, layer: int) -> float:
+        """What multiplies the inputs of a layer beyond the first."""
+        activation = resolve_activation(self.network.activation)
+        return self.network.weight_std * math.sqrt(activation.normalisation / self.width) if layer else 1.0
+
+    def outputs(self, parameters: Tensor, X: Tensor) -> Tensor:
+        """Outputs alone. Shape (B, n, k)."""
+        return self.evaluate(parameters, X).outputs
+
+    def evaluate(self, parameters: Tensor, X: Tensor, blur: Tensor | None = None) -> MLPEvaluation:
+        """Forward pass; pre-activations and activations are kept. ``blur`` has shape (B, depth)."""
+        activation = resolve_activation(self.network.activation)
+        scale = torch.tensor(self.network.first_layer_factors(self.n_features), dtype=X.dtype, device=X.device)
+        inputs, arguments = [X * scale], []
+        layers = self.layers(parameters)
+        for layer, (weight, bias) in enumerate(layers):
+            signal = inputs[-1] @ (self.factor(layer) * weight).mT
+            if bias is not None:
+                signal = signal + self.network.bias_scale * bias
+            if layer < self.network.depth:
+                arguments.append(signal)
+                inputs.append(activation.function(signal))
+        return MLPEvaluation(self, layers, inputs, arguments, signal, blur)
+
+    def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:
+        """Tangent kernel between two sets of inputs. Shape (B, n·k, m·k)."""
+        return self.evaluate(parameters, X).kernel_with(self.evaluate(parameters, Z))
+
+
+@dataclass(frozen=True)
+class MLPEvaluation:
+    """A forward pass of `MLPBatch` and everything linear that hangs on it."""
+
+    batch: MLPBatch
+    layers: list[tuple[Tensor, Tensor | None]]
+    inputs: list[Tensor]  # of every layer, before its factor: (B, n, fan in)
+    arguments: list[Tensor]  # of every activation: (B, n, width)
+    outputs: Tensor
+    blur: Tensor | None = None  # (B, depth)
+
+    def blur_since(self, before: Evaluation) -> Tensor | None:
+        """Root mean square change of every layer's pre-activations, for ReLU. Shape (B, depth)."""
+        assert isinstance(before, MLPEvaluation)
+        if not resolve_activation(self.batch.network.activation).has_kink:
+            return None
+        changes = [
+            (now - then).square().mean(dim=(1, 2)).sqrt() for now, then in zip(self.arguments, before.arguments, strict=True)
+        ]
+        return torch.stack(changes, dim=1)
+
+    def _through(self, layer: int, gradient: Tensor) -> Tensor:
+        """Gradient before the activation that feeds ``layer``, for (B, n, width) or (B, n, k, width)."""
+        shape = (-1, *[1] * (gradient.dim() - 1))
+        blur = None if self.blur is None else self.blur[:, layer - 1].view(shape)
+        arguments = self.arguments[layer - 1]
+        if gradient.dim() == 4:
+            arguments = arguments[:, :, None, :]
+        return resolve_activation(self.batch.network.activation).backward(arguments, gradient, blur)
+
+    def pull(self, weights: Tensor) -> Tensor:
+        """Backpropagation of any output weights. Shape (B, p)."""
+        bias_scale = self.batch.network.bias_scale
+        parts: list[Tensor] = []
+        signal = weights
+        for layer in reversed(range(len(self.layers))):
+            weight, bias = self.layers[layer]
+            factor = self.batch.factor(layer)
+            if bias is not None:
+                parts.append(bias_scale * signal.sum(1))
+            parts.append((factor * signal.mT @ self.inputs[layer]).flatten(1))
+            if layer:
+                signal = self._through(layer, signal @ (factor * weight))
+        return torch.cat(parts[::-1], dim=1)
+
+    def push(self, directions: Tensor) -> Tensor:
+        """Forward differentiation. Shape (B, n, k)."""
+        bias_scale = self.batch.network.bias_scale
+        moved = self.batch.layers(directions)
+        tangent: Tensor | None = None
+        for layer, ((weight, _), (step, bias_step)) in enumerate(zip(self.layers, moved, strict=True)):
+            factor = self.batch.factor(layer)
+            change = self.inputs[layer] @ (factor * step).mT
+            if bias_step is not None:
+                change = change + bias_scale * bias_step
+            if tangent is not None:
+                change = change + self._through(layer, tangent) @ (factor * weight).mT
+            tangent = change
+        assert tangent is not None
+        return tangent
+
+    def tangent_kernel(self) -> Tensor:
+        """J Jᵀ. Shape (B, n·k, n·k)."""
+        return self.kernel_with(self)
+
+    def kernel_with(self, other: MLPEvaluation) -> Tensor:
+        """Sum over layers of (inner products of inputs + bias) ⊙ (inner products of backpropagated signals)."""
+        bias_variance = self.batch.network.bias_scale**2
+        total: Tensor | None = None
+        for layer, (here, there) in enumerate(zip(self._signals(), other._signals(), strict=True)):
+            factor = self.batch.factor(layer) ** 2
+            inner = factor * self.inputs[layer] @ other.inputs[layer].mT + bias_variance  # (B, n, m)
+            outer = torch.einsum("bniw,bmjw->bnimj", here, there) if here.shape[2] > 1 else None
+            if outer is None:
+                term = (inner * (here[:, :, 0] @ there[:, :, 0].mT))[:, :, None, :, None]
+            else:
+                term = inner[:, :, None, :, None] * outer
+            total = term if total is None else total + term
+        assert total is not None
+        return total.flatten(3, 4).flatten(1, 2)
+
+    def _signals(self) -> list[Tensor]:
+        """∂output_j / ∂pre-activation of every layer. Shape (B, n, k, fan out) each."""
+        k = self.batch.n_outputs
+        n_networks, n_rows = self.outputs.shape[:2]
+        signal = torch.eye(k, dtype=self.outputs.dtype, device=self.outputs.device).expand(n_networks, n_rows, k, k)
+        signals = [signal]
+        for layer in reversed(range(1, len(self.layers))):
+            weight = self.batch.factor(layer) * self.layers[layer][0]
+            back = weight[:, None].expand(-1, n_rows, -1, -1) if layer == len(self.layers) - 1 else signal @ weight[:, None]
+            signal = self._through(layer, back)
+            signals.append(signal)
+        return signals[::-1]

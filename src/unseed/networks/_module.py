@@ -1,0 +1,214 @@
+"""Any torch module as a batch of networks: the same questions as `MLPBatch`, answered by torch.func."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call, jacrev, vjp, vmap
+
+from unseed.errors import InvalidInputError
+from unseed.networks._batch import Evaluation
+
+_NUMBERS_AT_A_TIME = 1 << 26  # entries of a Jacobian held at once: 512 MB in float64
+ModuleFactory = Callable[[], torch.nn.Module]
+
+
+@dataclass(frozen=True)
+class ModuleBatch:
+    """Networks made by a user's function, with their own initialisation.
+
+    Attributes
+    ----------
+    factory : callable
+        Makes a freshly initialised module.
+    template : torch.nn.Module
+        One of them, for its structure and buffers; in evaluation mode.
+    n_outputs : int
+    """
+
+    factory: ModuleFactory
+    template: torch.nn.Module
+    n_outputs: int
+
+    @classmethod
+    def of(cls, factory: ModuleFactory, X: Tensor, n_outputs: int, dtype: torch.dtype) -> ModuleBatch:
+        """Build a template and try it on two rows, before anything expensive starts."""
+        first, second = (_make(factory, seed) for seed in (0, 1))
+        _check_module(first, second)
+        template = copy.deepcopy(first).to(device=X.device, dtype=dtype).eval()
+        rows = X[:2].to(dtype)
+        try:
+            with torch.no_grad():
+                outputs, again, alone = template(rows), template(rows), template(rows[:1])
+        except Exception as error:
+            raise InvalidInputError(
+                f"the network failed on an input of shape {tuple(rows.shape)}: {error}. Inputs are {dtype} and standardised "
+                "unless standardize=False"
+            ) from error
+        if not isinstance(outputs, Tensor) or outputs.shape not in ((len(rows), n_outputs), (len(rows),) * (n_outputs == 1)):
+            shape = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+            raise InvalidInputError(
+                f"the network's output has shape {shape} for {len(rows)} rows and {n_outputs} columns of y; "
+                f"it must be ({len(rows)}, {n_outputs})"
+            )
+        if not torch.equal(outputs, again) or not torch.allclose(outputs[:1], alone, rtol=1e-3, atol=1e-4):
+            raise InvalidInputError(
+                "the network's prediction of a row is random or depends on the other rows of its batch; remove what makes it so"
+            )
+        return cls(factory, template, n_outputs)
+
+    def in_double(self) -> ModuleBatch:
+        """The same modules in float64."""
+        return ModuleBatch(self.factory, copy.deepcopy(self.template).double(), self.n_outputs)
+
+    def draw(self, generator: np.random.Generator) -> Tensor:
+        """Parameters of a fresh module, its own initialisation under a seed of ours. Shape (p,), float64."""
+        module = _make(self.factory, int(generator.integers(2**62)))
+        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        return torch.cat([parameter.detach().flatten().double().cpu() for parameter in trained])
+
+    def outputs(self, parameters: Tensor, X: Tensor) -> Tensor:
+        """Outputs of every network. Shape (B, n, k)."""
+        with torch.no_grad():
+            return torch.stack([self._call(theta, x) for theta, x in zip(parameters, X, strict=True)])
+
+    def evaluate(self, parameters: Tensor, X: Tensor, blur: Tensor | None = None) -> ModuleEvaluation:
+        """Outputs and the graph behind them; a module's kinks stay as they are."""
+        return ModuleEvaluation(self, parameters, X)
+
+    def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:
+        """Tangent kernel between two sets of inputs, from Jacobians held a chunk of rows at a time."""
+        return torch.stack([self._kernel(theta, x, x if X is Z else z) for theta, x, z in zip(parameters, X, Z, strict=True)])
+
+    def _kernel(self, theta: Tensor, x: Tensor, z: Tensor) -> Tensor:
+        rows = max(1, _NUMBERS_AT_A_TIME // (2 * self.n_outputs * len(theta)))
+        right = torch.split(z, rows)
+        if x is z and len(right) == 1:
+            jacobian = self._jacobian(theta, x)
+            return jacobian @ jacobian.T
+        kept = [self._jacobian(theta, chunk) for chunk in right] if len(right) == 1 else None
+        blocks = []
+        for chunk in torch.split(x, rows):
+            left = self._jacobian(theta, chunk)
+            others = kept or (self._jacobian(theta, other) for other in right)
+            blocks.append(torch.cat([left @ other.T for other in others], dim=1))
+        return torch.cat(blocks)
+
+    def _jacobian(self, theta: Tensor, x: Tensor) -> Tensor:
+        """Per-row gradients of every output. Shape (n·k, p)."""
+
+        def single(parameters: Tensor, row: Tensor) -> Tensor:
+            return self._call(parameters, row[None])[0]
+
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            jacobian: Tensor = vmap(jacrev(single), in_dims=(None, 0))(theta, x)
+        return jacobian.flatten(0, 1).detach()
+
+    def _call(self, theta: Tensor, x: Tensor) -> Tensor:
+        named, start = {}, 0
+        for name, parameter in self.template.named_parameters():
+            if not parameter.requires_grad:
+                continue  # frozen: the template's own values
+            named[name] = theta[start : start + parameter.numel()].view(parameter.shape)
+            start += parameter.numel()
+        outputs: Tensor = functional_call(self.template, named, (x,))
+        return outputs.reshape(len(x), self.n_outputs)
+
+
+@dataclass(frozen=True)
+class ModuleEvaluation:
+    """Modules at their inputs; every question is answered by a pass of automatic differentiation."""
+
+    batch: ModuleBatch
+    parameters: Tensor
+    X: Tensor
+
+    @property
+    def outputs(self) -> Tensor:
+        """Shape (B, n, k)."""
+        return self.batch.outputs(self.parameters, self.X)
+
+    def pull(self, weights: Tensor) -> Tensor:
+        """Backpropagation of output weights. Shape (B, p)."""
+        gradients = []
+        for theta, x, weight in zip(self.parameters, self.X, weights, strict=True):
+            leaf = theta.detach().requires_grad_()
+            with torch.enable_grad():
+                outputs = self.batch._call(leaf, x)
+            (gradient,) = torch.autograd.grad(outputs, leaf, weight)
+            gradients.append(gradient)
+        return torch.stack(gradients)
+
+    def push(self, directions: Tensor) -> Tensor:
+        """J v as the derivative of ⟨Jᵀu, v⟩ in u: reverse mode twice, which every layer supports. Shape (B, n, k)."""
+        tangents = []
+        for theta, x, direction in zip(self.parameters, self.X, directions, strict=True):
+            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+                outputs, pull = vjp(lambda parameters, rows=x: self.batch._call(parameters, rows), theta)  # type: ignore[misc]
+                _, push = vjp(lambda weights, pull=pull: pull(weights)[0], torch.zeros_like(outputs))  # type: ignore[misc]
+                tangents.append(push(direction)[0].detach())
+        return torch.stack(tangents)
+
+    def blur_since(self, before: Evaluation) -> Tensor | None:
+        """Nothing is known of a module's kinks."""
+        return None
+
+    def tangent_kernel(self) -> Tensor:
+        """J Jᵀ. Shape (B, n·k, n·k)."""
+        return self.batch.cross_kernel(self.parameters, self.X, self.X)
+
+
+def _make(factory: ModuleFactory, seed: int) -> torch.nn.Module:
+    """Call the user's function under a seed of ours, leaving torch's own random state alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            module = factory()
+        except TypeError as error:
+            raise InvalidInputError(f"network could not be called without arguments: {error}") from error
+    if not isinstance(module, torch.nn.Module):
+        raise InvalidInputError(f"network must return a torch.nn.Module and returned {type(module).__name__}")
+    return module
+
+
+def _check_module(module: torch.nn.Module, other: torch.nn.Module) -> None:
+    """Refuse what the theory or the engines cannot deal with."""
+    if module is other:
+        raise InvalidInputError("network returns the same module every time; it must make a new one, with a start of its own")
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise InvalidInputError("the network has no parameters to train")
+    for name, layer in module.named_modules():
+        if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
+            raise InvalidInputError(
+                f"the network's layer {name!r} is {type(layer).__name__}, which makes a row's prediction depend on the other "
+                "rows of its batch; use LayerNorm or GroupNorm"
+            )
+    constants = [(n, b) for n, b in module.named_buffers()] + [
+        (n, p) for n, p in module.named_parameters() if not p.requires_grad
+    ]
+    others = dict(other.named_buffers()) | dict(other.named_parameters())
+    for name, values in constants:
+        if not torch.equal(values, others[name]):
+            raise InvalidInputError(
+                f"the network's constant {name!r} (a buffer or a frozen parameter) is drawn anew for every module; fix its "
+                "values, or make it a parameter that is trained"
+            )
+    dropped = [
+        name
+        for name, layer in module.named_modules()
+        if (isinstance(layer, torch.nn.modules.dropout._DropoutNd) and layer.p)
+        or (isinstance(layer, torch.nn.MultiheadAttention) and layer.dropout)
+    ]
+    if dropped:
+        warnings.warn(
+            f"dropout in {', '.join(map(repr, dropped))} is switched off: noise inside training is not part of the theory; "
+            "remove it, or use MCDropoutRegressor",
+            UserWarning,
+            stacklevel=4,
+        )

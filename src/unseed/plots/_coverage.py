@@ -1,0 +1,195 @@
+"""How often the intervals hold, beside how often they say they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from unseed._results import FloatArray, Prediction, check_level
+from unseed.errors import InvalidInputError
+from unseed.plots._sources import output_names, regressor_and_rows
+from unseed.plots._style import finish, new_axes, palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from sklearn.pipeline import Pipeline
+
+    from unseed._estimators.regressor import IntervalRegressor
+
+Kind = Literal["prediction", "confidence"]
+
+LEVELS = tuple(float(level) for level in np.round(np.linspace(0.05, 0.95, 19), 2))
+"""Nominal levels that are looked at where none are given."""
+
+_WHAT_IS_INSIDE = {
+    "prediction": "share of y inside the prediction interval",
+    "confidence": "share of points with f inside the confidence interval",
+}
+_LINES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
+
+
+def binomial_band(levels: npt.ArrayLike, n_points: int, band_level: float = 0.95) -> FloatArray:
+    """Shares of n independent points that are in keeping with each nominal level, by the exact binomial law.
+
+    A share is inside exactly if its Clopper–Pearson interval contains the nominal level.
+
+    Returns
+    -------
+    array of shape (n_levels, 2)
+
+    Examples
+    --------
+    >>> binomial_band([0.5, 0.95], 100)
+    array([[0.4 , 0.6 ],
+           [0.9 , 0.99]])
+    """
+    nominal, tail = np.atleast_1d(np.asarray(levels, dtype=float)), (1 - band_level) / 2
+    counts = [stats.binom.ppf(tail, n_points, nominal), stats.binom.ppf(1 - tail, n_points, nominal)]
+    return np.stack(counts, axis=-1) / n_points
+
+
+@dataclass
+class CoverageDisplay:
+    """Nominal level against the share of held-out points that the intervals really held: on the diagonal they keep their word.
+
+    Make one with `from_estimator` or `from_predictions`. Around the diagonal is the range where the share should be for
+    so many independent points, level by level. It knows of the luck of the held-out rows alone, not of that of the
+    training rows.
+
+    Attributes
+    ----------
+    levels : array of shape (n_levels,)
+    shares : array of shape (n_levels, n_outputs)
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from unseed import MLP, PNCRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = PNCRegressor(network=MLP(bias_scale=1), regularization=1.0, random_state=0).fit(X[:200], y[:200])
+    >>> display = CoverageDisplay.from_estimator(reg, X[200:], y[200:], levels=[0.5, 0.9])
+    >>> display.shares.shape
+    (2, 1)
+    """
+
+    levels: FloatArray
+    shares: FloatArray
+    n_points: int
+    names: Sequence[str] = ("y",)
+    kind: Kind = "prediction"
+    band_level: float = 0.95
+    ax_: Axes = field(init=False, repr=False)
+    figure_: Figure | SubFigure = field(init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: IntervalRegressor | Pipeline,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        kind: Kind = "prediction",
+        levels: Sequence[float] = LEVELS,
+        band_level: float = 0.95,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> CoverageDisplay:
+        """Predict at held-out rows and count; the parameters are those of `from_predictions`."""
+        regressor, rows = regressor_and_rows(estimator, X)
+        prediction = regressor.get_prediction(rows)
+        return cls.from_predictions(prediction, y, kind=kind, levels=levels, band_level=band_level, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        prediction: Prediction,
+        y: npt.ArrayLike,
+        *,
+        kind: Kind = "prediction",
+        levels: Sequence[float] = LEVELS,
+        band_level: float = 0.95,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> CoverageDisplay:
+        """Count how many points the intervals at hand hold.
+
+        Parameters
+        ----------
+        prediction : Prediction
+        y : array-like, shape of the mean
+            Observations that training did not see; with ``kind="confidence"`` the true function at the points, as a
+            simulation knows it.
+        kind : {"prediction", "confidence"}
+            Prediction intervals against observations, or confidence intervals against the function. The latter have
+            no band: errors of one fitted function at neighbouring points go together, and no binomial law holds.
+        levels : sequence of float
+            Nominal levels.
+        band_level : float
+            Level of the band around the diagonal.
+        ax : matplotlib Axes, optional
+        **kwargs
+            For the lines of the shares (`matplotlib.lines.Line2D`).
+        """
+        if kind not in _WHAT_IS_INSIDE:
+            raise InvalidInputError(f"kind={kind!r} is not known; use 'prediction' or 'confidence'")
+        nominal = np.array(sorted(check_level(level, "levels") for level in levels))
+        if not len(nominal):
+            raise InvalidInputError("levels is empty; give at least one level, such as 0.95")
+        observed = _like_the_mean(y, prediction)
+        bounds = prediction.pred_int if kind == "prediction" else prediction.conf_int
+        shares = np.array([_share_inside(bounds(level), observed) for level in nominal])
+        names = output_names(prediction)
+        return cls(nominal, shares, len(observed), names, kind, check_level(band_level, "band_level")).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:
+        """Draw on the axes given, or on new ones."""
+        ax = ax if ax is not None else new_axes(5.2, 5.0)
+        colours = palette(ax)
+        if self.kind == "prediction":
+            grid = np.linspace(0, 1, 501)
+            label = f"{100 * self.band_level:g} % range for {self.n_points} points"
+            band = binomial_band(grid, self.n_points, self.band_level).T
+            ax.fill_between(grid, *band, color=colours.wide_band, lw=0, label=label)
+        else:
+            ax.plot([], [], " ", label="no band: errors of one fit go together")
+        ax.plot([0, 1], [0, 1], "--", color=colours.aside, lw=1, label="as promised")
+        for i, name in enumerate(self.names):
+            look: dict[str, Any] = {
+                "color": colours.outputs[i % len(colours.outputs)],
+                "linestyle": _LINES[i % len(_LINES)],
+                "marker": _MARKERS[i % len(_MARKERS)],
+                "markersize": 4,
+                "clip_on": False,  # a share of 1 is at the edge
+                "label": "observed" if len(self.names) == 1 else f"observed: {name}",
+            }
+            ax.plot(self.levels, self.shares[:, i], **(look | kwargs))
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="nominal level", ylabel=_WHAT_IS_INSIDE[self.kind])
+        finish(ax, "best")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _like_the_mean(y: npt.ArrayLike, prediction: Prediction) -> FloatArray:
+    values = np.asarray(y, dtype=float)
+    if values.size == prediction.mean.size and prediction.mean.ndim == 1:
+        values = values.reshape(prediction.mean.shape)  # a column for a single output is welcome
+    if values.shape != prediction.mean.shape or not len(values):
+        raise InvalidInputError(f"y has shape {values.shape} and the prediction {prediction.mean.shape}; give one y for each")
+    broken = int(np.sum(~np.isfinite(values)))
+    if broken:
+        raise InvalidInputError(f"y has {broken} missing or infinite entries; leave these points out of X and y")
+    return values
+
+
+def _share_inside(bounds: FloatArray, values: FloatArray) -> FloatArray:
+    """Shape (n_outputs,)."""
+    inside = (bounds[..., 0] <= values) & (values <= bounds[..., 1])
+    return np.asarray(inside.reshape(len(values), -1).mean(axis=0))

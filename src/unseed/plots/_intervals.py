@@ -1,0 +1,136 @@
+"""Predictions with the intervals around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unseed._results import FloatArray, Prediction
+from unseed.plots._sources import column, name_of, regressor_and_rows, select_output
+from unseed.plots._style import finish, new_axes, palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from sklearn.pipeline import Pipeline
+
+    from unseed._estimators.regressor import IntervalRegressor
+
+
+@dataclass
+class IntervalDisplay:
+    """Predictions with their intervals, points sorted by prediction or by one feature.
+
+    Make one with `from_estimator` or `from_predictions`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from unseed import PNCRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = PNCRegressor(random_state=0).fit(X[:200], y[:200])
+    >>> display = IntervalDisplay.from_estimator(reg, X[200:230], y[200:230])
+    >>> display.ax_.get_ylabel()
+    'y'
+    """
+
+    prediction: Prediction
+    level: float
+    position: FloatArray | None = None
+    observed: FloatArray | None = None
+    position_name: str = ""
+    ax_: Axes = field(init=False, repr=False)
+    figure_: Figure | SubFigure = field(init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: IntervalRegressor | Pipeline,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+        position: npt.ArrayLike | None = None,
+        output: int | None = None,
+        ax: Axes | None = None,
+    ) -> IntervalDisplay:
+        """Predict at X and draw; ``y``, where known, is drawn as points."""
+        regressor, rows = regressor_and_rows(estimator, X)
+        prediction = regressor.get_prediction(rows)
+        return cls.from_predictions(prediction, y, level=level, position=position, output=output, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        prediction: Prediction,
+        y: npt.ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+        position: npt.ArrayLike | None = None,
+        output: int | None = None,
+        ax: Axes | None = None,
+    ) -> IntervalDisplay:
+        """Draw predictions at hand.
+
+        Parameters
+        ----------
+        prediction : Prediction
+        y : array-like of shape (n_points,), optional
+            Observed values.
+        level : float
+        position : array-like of shape (n_points,), optional
+            Where each point goes on the horizontal axis: a feature's values give a continuous band. Without it the
+            points are sorted by prediction.
+        output : int, optional
+            Which of several outputs to draw; ``y`` is that output's.
+        ax : matplotlib Axes, optional
+        """
+        prediction, n_points = select_output(prediction, output), len(prediction.mean)
+        at, observed = column("position", position, n_points), column("y", y, n_points)
+        return cls(prediction, level, at, observed, name_of(position)).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> IntervalDisplay:
+        """Draw on the axes given, or on new ones."""
+        ax = ax if ax is not None else new_axes()
+        if self.position is None:
+            self._draw_sorted(ax)
+        else:
+            self._draw_band(ax, self.position)
+        ax.set_ylabel("y")
+        finish(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_sorted(self, ax: Axes) -> None:
+        colours = palette(ax)
+        order = np.argsort(self.prediction.mean, kind="stable")
+        place = np.arange(len(order))
+        confidence, observation = (
+            self.prediction.conf_int(self.level)[order],
+            self.prediction.pred_int(self.level)[order],
+        )
+        percent = f"{100 * self.level:g} %"
+        ax.vlines(place, *observation.T, color=colours.wide_band, lw=3, label=f"{percent} prediction interval, for one new y")
+        ax.vlines(place, *confidence.T, color=colours.band, lw=3, label=f"{percent} confidence interval, for the function")
+        ax.plot(place, self.prediction.mean[order], ".", color=colours.mean, ms=4, label="prediction")
+        if self.observed is not None:
+            ax.plot(place, self.observed[order], "x", color=colours.observed, ms=4, label="observed")
+        ax.set_xlabel("points, sorted by prediction")
+
+    def _draw_band(self, ax: Axes, position: FloatArray) -> None:
+        colours = palette(ax)
+        order = np.argsort(position, kind="stable")
+        at, (low, high) = position[order], self.prediction.conf_int(self.level)[order].T
+        ax.fill_between(at, low, high, color=colours.band, alpha=0.5, lw=0, label=f"{100 * self.level:g} % confidence band")
+        ax.plot(at, self.prediction.mean[order], color=colours.mean, label="prediction")
+        if self.observed is not None:
+            ax.plot(position, self.observed, "x", color=colours.observed, ms=4, label="observed")
+        ax.set_xlabel(self.position_name)

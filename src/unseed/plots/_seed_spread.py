@@ -1,0 +1,183 @@
+"""What another seed would have moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unseed._results import FloatArray, Prediction, check_level
+from unseed.errors import InvalidInputError
+from unseed.plots._sources import column, name_of, regressor_and_rows, select_output
+from unseed.plots._style import finish, make_room, new_axes, palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from sklearn.pipeline import Pipeline
+
+    from unseed._estimators import PNCRegressor
+    from unseed._random import RandomState
+
+
+@dataclass
+class SeedSpreadDisplay:
+    """Single networks with other seeds, trained on the same rows, around the PNC prediction and its confidence interval.
+
+    Make one with `from_estimator` or `from_predictions`. Over a feature (``position``) networks are curves. Without it
+    points are sorted by prediction, and what is drawn is each network's difference from the PNC prediction.
+
+    Attributes
+    ----------
+    networks : array of shape (n_networks, n_points)
+    spread : array of shape (n_points,)
+        Standard deviation over seeds.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from unseed import MLP, PNCRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = PNCRegressor(network=MLP(bias_scale=1), regularization=1.0, random_state=0).fit(X[:200], y[:200])
+    >>> display = SeedSpreadDisplay.from_estimator(reg, X[200:230], n_networks=10, random_state=0)
+    >>> display.networks.shape
+    (10, 30)
+    """
+
+    prediction: Prediction
+    networks: FloatArray
+    level: float = 0.95
+    position: FloatArray | None = None
+    position_name: str = ""
+    ax_: Axes = field(init=False, repr=False)
+    figure_: Figure | SubFigure = field(init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: PNCRegressor | Pipeline,
+        X: Any,
+        *,
+        n_networks: int = 20,
+        random_state: RandomState = None,
+        level: float = 0.95,
+        position: npt.ArrayLike | None = None,
+        output: int | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> SeedSpreadDisplay:
+        """Draw networks by `PNCRegressor.sample_networks` (kernel engine) and show them.
+
+        Parameters
+        ----------
+        estimator : PNCRegressor, or a pipeline that ends in one
+        X : array-like of shape (n_points, n_features)
+        n_networks : int
+            Number of other seeds.
+        random_state : int, RandomState or None
+            Of the other seeds.
+        level, position, output, ax, **kwargs
+            As for `from_predictions`.
+        """
+        regressor, rows = regressor_and_rows(estimator, X)
+        if not hasattr(regressor, "sample_networks"):
+            raise InvalidInputError(
+                f"a {type(regressor).__name__} cannot draw networks of other seeds; use a PNCRegressor with engine='kernel', "
+                "or from_predictions with networks of your own"
+            )
+        networks = regressor.sample_networks(rows, n_networks, random_state=random_state)
+        prediction = regressor.get_prediction(rows)
+        return cls.from_predictions(prediction, networks, level=level, position=position, output=output, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        prediction: Prediction,
+        networks: npt.ArrayLike,
+        *,
+        level: float = 0.95,
+        position: npt.ArrayLike | None = None,
+        output: int | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> SeedSpreadDisplay:
+        """Show networks at hand, drawn or really trained.
+
+        Parameters
+        ----------
+        prediction : Prediction
+        networks : array-like of shape (n_networks, n_points) or (n_networks, n_points, n_outputs)
+            What single networks of other seeds predict at the same points.
+        level : float
+            Of the confidence interval.
+        position : array-like of shape (n_points,), optional
+            Where each point goes on the horizontal axis: a feature's values.
+        output : int, optional
+            Which of several outputs to draw.
+        ax : matplotlib Axes, optional
+        **kwargs
+            For the networks' lines or dots (`matplotlib.lines.Line2D`).
+        """
+        values = np.asarray(networks, dtype=float)
+        if values.ndim < 2 or values.shape[1:] != prediction.mean.shape or not len(values):
+            raise InvalidInputError(
+                f"networks has shape {values.shape}; give one row per network, of shape {prediction.mean.shape} each"
+            )
+        if not np.isfinite(values).all():
+            raise InvalidInputError("networks has missing or infinite entries; leave networks out that failed")
+        one = select_output(prediction, output)
+        single = values if values.ndim == 2 else values[..., output]
+        at = column("position", position, len(one.mean))
+        return cls(one, single, check_level(level), at, name_of(position)).plot(ax, **kwargs)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard deviation over seeds, around the PNC prediction. Shape (n_points,)."""
+        return np.asarray(np.sqrt(np.mean((self.networks - self.prediction.mean) ** 2, axis=0)))
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> SeedSpreadDisplay:
+        """Draw on the axes given, or on new ones."""
+        ax = ax if ax is not None else new_axes()
+        if self.position is None:
+            self._draw_differences(ax, kwargs)
+        else:
+            self._draw_curves(ax, self.position, kwargs)
+        make_room(ax)
+        finish(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_curves(self, ax: Axes, position: FloatArray, kwargs: dict[str, Any]) -> None:
+        colours, order = palette(ax), np.argsort(position, kind="stable")
+        at, (low, high) = position[order], self.prediction.conf_int(self.level)[order].T
+        ax.fill_between(at, low, high, color=colours.wide_band, lw=0, label=self._interval_label)
+        thin: dict[str, Any] = {"color": colours.observed, "lw": 0.7}
+        lines = ax.plot(at, self.networks[:, order].T, **(thin | kwargs))
+        lines[0].set_label(self._networks_label)
+        ax.plot(at, self.prediction.mean[order], color=colours.mean, lw=2, label="PNC prediction, without the seed")
+        ax.set(xlabel=self.position_name, ylabel="y")
+
+    def _draw_differences(self, ax: Axes, kwargs: dict[str, Any]) -> None:
+        colours, order = palette(ax), np.argsort(self.prediction.mean, kind="stable")
+        place, mean = np.arange(len(order)), self.prediction.mean[order]
+        low, high = self.prediction.conf_int(self.level)[order].T
+        ground, label = colours.wide_band, self._interval_label
+        ax.fill_between(place, low - mean, high - mean, step="mid", color=ground, lw=0, label=label)
+        dots: dict[str, Any] = {"color": colours.observed, "linestyle": "none", "marker": ".", "markersize": 2.5}
+        marks = ax.plot(place, (self.networks[:, order] - mean).T, **(dots | kwargs))
+        marks[0].set_label(self._networks_label)
+        ax.axhline(0, color=colours.mean, lw=1.5, label="PNC prediction, without the seed")
+        ax.set(xlabel="points, sorted by prediction", ylabel="difference from the PNC prediction")
+
+    @property
+    def _interval_label(self) -> str:
+        return f"{100 * self.level:g} % confidence interval, for other data"
+
+    @property
+    def _networks_label(self) -> str:
+        spread = np.sqrt(np.mean(self.spread**2))
+        return f"{len(self.networks)} single networks, other seeds (standard deviation {spread:.2g})"

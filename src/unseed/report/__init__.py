@@ -1,6 +1,0 @@
-"""One self-contained HTML page that says how sure a fitted estimator is about each row, and why."""
-
-from unseed.report.content import Report, build
-from unseed.report.writing import check_can_be_written, checked_rows, in_short, write_page, write_report
-
-__all__ = ["Report", "build", "check_can_be_written", "checked_rows", "in_short", "write_page", "write_report"]

@@ -1,6 +1,0 @@
-"""A second look at leave-one-out errors: structure that the network missed, and how the noise differs over x."""
-
-from unseed.residuals.misfit import Misfit
-from unseed.residuals.noise import MIN_ROWS, NoiseModel
-
-__all__ = ["MIN_ROWS", "Misfit", "NoiseModel"]

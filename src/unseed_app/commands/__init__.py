@@ -1,0 +1,1 @@
+"""What the commands do; `unseed_app.cli` only reads the options."""

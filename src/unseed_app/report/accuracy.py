@@ -1,0 +1,93 @@
+"""How good the predictions were where the answer is known, and whether intervals held what they promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from unseed._results import FloatArray, Prediction
+
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_CHANCE = 0.95  # level of the binomial bands
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Errors of the predictions, in units of y, and the share of observations inside the prediction interval.
+
+    ``r_squared`` is None where the observations do not vary. ``inside_low`` and ``inside_high`` are the Clopper–Pearson
+    bounds of the share.
+    """
+
+    rmse: float
+    mae: float
+    r_squared: float | None
+    n_inside: int
+    n_rows: int
+    inside_low: float
+    inside_high: float
+
+    @property
+    def inside(self) -> float:
+        """Share of observations inside."""
+        return self.n_inside / self.n_rows
+
+    @classmethod
+    def of(cls, mean: FloatArray, observed: FloatArray, is_inside: FloatArray) -> Accuracy:
+        """From predictions, observations and which of these are inside, all of shape (n_rows,)."""
+        errors, spread = observed - mean, float(np.sum((observed - observed.mean()) ** 2))
+        n_inside, n = int(is_inside.sum()), len(mean)
+        low, high = clopper_pearson(n_inside, n)
+        return cls(
+            float(np.sqrt(np.mean(errors**2))),
+            float(np.abs(errors).mean()),
+            1 - float(np.sum(errors**2)) / spread if spread > 0 else None,
+            n_inside,
+            n,
+            low,
+            high,
+        )
+
+
+@dataclass(frozen=True)
+class CoverageCurve:
+    """Share of observations inside prediction intervals of several levels, and what chance alone would allow.
+
+    ``low`` and ``high`` bound the share that perfectly calibrated intervals would have in 95 of 100 such samples.
+    """
+
+    nominal: FloatArray
+    observed: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, prediction: Prediction, observed: FloatArray) -> list[CoverageCurve]:
+        """One for each output; ``observed`` has shape (n_rows, n_outputs)."""
+        n, nominal = len(observed), np.array(LEVELS)
+        bounds = [prediction.pred_int(level).reshape(*observed.shape, 2) for level in LEVELS]
+        shares = np.array([inside(observed, one).mean(axis=0) for one in bounds])  # (n_levels, n_outputs)
+        low, high = (np.asarray(stats.binom.ppf(tail, n, nominal)) / n for tail in ((1 - _CHANCE) / 2, (1 + _CHANCE) / 2))
+        return [cls(nominal, shares[:, k], low, high) for k in range(observed.shape[1])]
+
+
+def inside(observed: FloatArray, bounds: FloatArray) -> FloatArray:
+    """Whether observations lie in intervals whose last axis is lower, upper."""
+    return np.asarray((bounds[..., 0] <= observed) & (observed <= bounds[..., 1]))
+
+
+def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
+    """Exact bounds of a share.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(95, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.887, 0.984)
+    """
+    tail = (1 - _CHANCE) / 2
+    low = float(stats.beta.ppf(tail, successes, trials - successes + 1)) if successes else 0.0
+    high = float(stats.beta.isf(tail, successes + 1, trials - successes)) if successes < trials else 1.0
+    return low, high

@@ -1,0 +1,147 @@
+"""The rows a report is about, checked before anything expensive, with names that are safe to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unseed._frames import index_of, names_of
+from unseed._results import FloatArray
+from unseed.errors import InvalidInputError
+from unseed_app.report.feature import Feature
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows, what was observed there, and what everything is called.
+
+    Attributes
+    ----------
+    given : object
+        X as the user has it, for the estimator's own checks.
+    X : array of shape (n_rows, ...)
+    y : array of shape (n_rows, n_outputs) or None
+    feature_names, target_names, row_labels : tuple of str
+        ``feature_names`` are those of the columns, empty where a row is not a line of features.
+    features : tuple of Feature
+        As a person knows them: the columns of a category are one.
+    """
+
+    given: Any
+    X: FloatArray
+    y: FloatArray | None
+    feature_names: tuple[str, ...]
+    target_names: tuple[str, ...]
+    row_labels: tuple[str, ...]
+    features: tuple[Feature, ...]
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        feature_names: Sequence[Any] | None,
+        target_names: Sequence[Any] | None,
+        row_labels: Sequence[Any] | None,
+        categories: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> HeldOut:
+        """Names come from the arguments, else from data frames, else from the fit, else they are numbers."""
+        rows = _numbers("X", X)
+        if rows.ndim < 2 or len(rows) == 0:
+            raise InvalidInputError(f"X has shape {rows.shape}; a report needs at least one row, as a table of rows")
+        n_outputs = int(np.size(estimator.predict(X[:1])))
+        observed = None if y is None else _observed(y, len(rows), n_outputs)
+        n_features = rows.shape[1] if rows.ndim == 2 else 0
+        columns = _first_given(feature_names, names_of(X), getattr(estimator, "feature_names_in_", ()))
+        names = _named("feature_names", columns if n_features else (), n_features, "x{}")
+        targets = _first_given(target_names, names_of(y))
+        index = index_of(X)
+        labels = _first_given(row_labels, () if index is None else index)
+        return cls(
+            X,
+            rows,
+            observed,
+            names,
+            _named("target_names", targets, n_outputs, "y" if n_outputs == 1 else "y{}"),
+            _named("row_labels", labels, len(rows), "{}"),
+            _features(rows, list(columns or names), names, categories or {}),
+        )
+
+    def taken(self, rows: npt.NDArray[np.intp]) -> Any:
+        """Some rows of X, as the kind of thing that the user has: a frame, an array or a list."""
+        if hasattr(self.given, "iloc"):
+            return self.given.iloc[rows]
+        return [self.given[i] for i in rows] if isinstance(self.given, (list, tuple)) else self.given[rows]
+
+
+def plain_text(name: Any) -> str:
+    r"""A name in one line: no control characters, nothing that UTF-8 cannot hold, not longer than a screen.
+
+    Examples
+    --------
+    >>> plain_text("dose\n(mg)")
+    'dose (mg)'
+    """
+    text = str(name).encode("utf-8", "replace").decode("utf-8")
+    text = "".join(character if character.isprintable() else " " for character in text).strip()
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def _numbers(name: str, values: Any) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must hold numbers only ({error}); turn categories into numbers first") from error
+
+
+def _observed(y: Any, n_rows: int, n_outputs: int) -> FloatArray:
+    values = _numbers("y", y)
+    if values.ndim not in (1, 2) or len(values) != n_rows or values.size != n_rows * n_outputs:
+        raise InvalidInputError(f"y has shape {values.shape} and X has {n_rows} rows for {n_outputs} outputs; they must agree")
+    if not np.isfinite(values).all():
+        raise InvalidInputError("y has missing or infinite values; leave those rows out, or give y=None")
+    return values.reshape(n_rows, n_outputs)
+
+
+def _features(
+    X: FloatArray, columns: list[Any], names: Sequence[str], categories: Mapping[str, Mapping[str, str]]
+) -> tuple[Feature, ...]:
+    """In the order of the columns; a category stands where its first column is."""
+    place = {column: j for j, column in enumerate(columns)}
+    found: dict[int, Feature] = {}
+    taken: set[int] = set()
+    for name, levels in categories.items():
+        missing = [column for column in levels if column not in place]
+        if missing:
+            raise InvalidInputError(f"categories[{name!r}] names the column {missing[0]!r}, which X does not have")
+        members = tuple(place[column] for column in levels)
+        if not members or taken.intersection(members) or not _is_one_of(X[:, members]):
+            raise InvalidInputError(f"categories[{name!r}]: give its columns of 0 and 1, one of which is 1 in every row")
+        taken.update(members)
+        found[min(members)] = Feature(plain_text(name), members, tuple(map(plain_text, levels.values())))
+    singles = {j: Feature(name, (j,)) for j, name in enumerate(names) if j not in taken}
+    return tuple(feature for _, feature in sorted((found | singles).items()))
+
+
+def _is_one_of(indicators: FloatArray) -> bool:
+    return bool(np.isin(indicators, (0, 1)).all() and (indicators.sum(axis=1) == 1).all())
+
+
+def _first_given(*candidates: Any) -> list[Any]:
+    return next((list(names) for names in candidates if names is not None and len(names)), [])
+
+
+def _named(argument: str, names: Sequence[Any], n: int, pattern: str) -> tuple[str, ...]:
+    if not names:
+        return tuple(pattern.format(i) for i in range(n))
+    if len(names) != n:
+        raise InvalidInputError(f"{argument} has {len(names)} entries and {n} are needed; give one for each")
+    return tuple(plain_text(name) or pattern.format(i) for i, name in enumerate(names))

@@ -1,0 +1,21 @@
+"""Tables from files: read, encoded by rules that are remembered, written back with columns added.
+
+Nothing in a file is believed: names and cells are data, a fault is named with its place, and what was read in another way
+than it stands there is said in a note.
+"""
+
+from unseed_app.tables.reading import read_table
+from unseed_app.tables.schema import Encoded, Schema, named_columns
+from unseed_app.tables.table import Table
+from unseed_app.tables.writing import check_output, replaced_file, write_table
+
+__all__ = [
+    "Encoded",
+    "Schema",
+    "Table",
+    "check_output",
+    "named_columns",
+    "read_table",
+    "replaced_file",
+    "write_table",
+]

@@ -1,0 +1,189 @@
+"""Text tables: which encoding, which delimiter, and rows that all have as many fields as the header."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unseed._progress import Progress
+from unseed.errors import InvalidInputError
+from unseed_app.tables.table import Table, checked_names, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DELIMITERS = {",": "comma", ";": "';'", "\t": "a tab", "|": "'|'"}
+_MARKS = (  # the longer mark first: that of UTF-32 begins like that of UTF-16
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+)
+_LARGEST_UNPACKED = 1 << 32
+_ROWS_AT_A_TIME = 20_000
+_LINES_LOOKED_AT = 50
+_LONGEST_FIELD = 1 << 20
+
+Record = tuple[int, list[str]]  # the line it begins at, its fields
+
+
+def read_delimited(path: Path, delimiter: str | None, progress: Progress) -> Table:
+    """Read a text table, every cell as the text that stands there."""
+    import pandas as pd
+
+    source, notes = str(path), list[str]()
+    text = _decoded(_unpacked(path.read_bytes(), source, notes), source, notes)
+    _note_line_ends(text, notes)
+    delimiter = _checked_delimiter(delimiter, source) if delimiter is not None else _found_delimiter(text, notes)
+    records = _records(text, delimiter, source)
+    header_line, header = next(records, (0, []))
+    if not any(name.strip() for name in header):
+        raise InvalidInputError(f"{source}, line {header_line or 1}: there are no column names, only delimiters or nothing")
+    frames, lines = list[pd.DataFrame](), list[int]()
+    n_chunks = text.count("\n") // _ROWS_AT_A_TIME + 1
+    with progress.steps(f"reading {path.name}", n_chunks) as report:
+        while chunk := list(islice(records, _ROWS_AT_A_TIME)):
+            _check_rows(chunk, header, source, first_row=len(lines) + 1)
+            lines += [line for line, _ in chunk]
+            frames.append(pd.DataFrame([fields for _, fields in chunk], dtype=str))
+            report()
+    if not frames:
+        raise InvalidInputError(f"{source} has a header and no rows under it")
+    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    names, kept = _without_unnamed(frame, header, notes)
+    frame = frame[kept]
+    names, changes = checked_names(names, source)
+    frame.columns = pd.Index(names, dtype=object)
+    return Table(frame, source, (*notes, *changes), np.array(lines))
+
+
+def _unpacked(data: bytes, source: str, notes: list[str]) -> bytes:
+    if not data.startswith(b"\x1f\x8b"):
+        if source.lower().endswith(".gz"):
+            raise InvalidInputError(f"{source} is not gzip-compressed, whatever its name says; take .gz off its name")
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            unpacked = file.read(_LARGEST_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidInputError(f"{source} is gzip-compressed and damaged: {error}") from error
+    if len(unpacked) > _LARGEST_UNPACKED:
+        raise InvalidInputError(f"{source} unpacks to more than 4 GB; give it as Parquet, or in parts")
+    notes.append("the file is gzip-compressed and was unpacked")
+    if not unpacked:
+        raise InvalidInputError(f"{source} is empty once it is unpacked")
+    return unpacked
+
+
+def _decoded(data: bytes, source: str, notes: list[str]) -> str:
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    if encoding in ("utf-8", "utf-8-sig") and b"\x00" in data:
+        line = data[: data.index(b"\x00")].count(b"\n") + 1
+        raise InvalidInputError(f"{source}, line {line}: a NUL byte; the file is damaged, or not a text at all")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InvalidInputError(
+            f"{source}, line {line}: byte 0x{data[error.start]:02x} is not {encoding[:6].upper().rstrip('-')}; "
+            "save the file as 'CSV UTF-8'"
+        ) from error
+    if encoding == "utf-8-sig":
+        notes.append("a byte-order mark at the beginning was skipped")
+    elif encoding != "utf-8":
+        notes.append(f"the file is {encoding.upper()}")
+    if not text.strip():
+        raise InvalidInputError(f"{source} is empty")
+    return text
+
+
+def _note_line_ends(text: str, notes: list[str]) -> None:
+    n_windows = text.count("\r\n")
+    kinds = (n_windows > 0) + (text.count("\n") > n_windows) + (text.count("\r") > n_windows)
+    if kinds > 1:
+        notes.append("line ends of several kinds were all taken as line ends")
+
+
+def _checked_delimiter(delimiter: str, source: str) -> str:
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InvalidInputError(f"{source}: delimiter={delimiter!r} must be one character, such as ';', or 'tab'")
+    return delimiter
+
+
+def _found_delimiter(text: str, notes: list[str]) -> str:
+    """The one that cuts the first lines into the most fields, the same number in most of them."""
+    start = "".join(islice(io.StringIO(text, newline=""), _LINES_LOOKED_AT))
+
+    def score(delimiter: str) -> tuple[float, int]:
+        try:
+            widths = [len(row) for row in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter) if row]
+        except csv.Error:
+            return 0.0, 0
+        if not widths or widths[0] < 2:
+            return 0.0, 0
+        return round(widths.count(widths[0]) / len(widths), 1), widths[0]
+
+    best = max(DELIMITERS, key=score)  # a tie goes to the comma, the first
+    if best != ",":
+        notes.append(f"the delimiter is {DELIMITERS[best]}")
+    return best
+
+
+def _records(text: str, delimiter: str, source: str) -> Iterator[Record]:
+    """Rows with something in them."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        words = str(error)
+        if "unexpected end" in words or "field limit" in words:
+            words = "a quote is opened here and never closed"
+        elif "expected after" in words:
+            words = "a quote stands inside a quoted field; double it or take it out"
+        raise InvalidInputError(f"{source}, line {line}: {words}") from error
+
+
+def _check_rows(rows: list[Record], header: list[str], source: str, first_row: int) -> None:
+    for i, (line, fields) in enumerate(rows, start=first_row):
+        if len(fields) != len(header):
+            raise InvalidInputError(
+                f"{source}, row {i} (line {line}): {counted(len(fields), 'field')}, and the header has {len(header):,}"
+            )
+        if fields == header:
+            raise InvalidInputError(f"{source}, row {i} (line {line}): the header once more; take the line out")
+
+
+def _without_unnamed(frame: pd.DataFrame, header: list[str], notes: list[str]) -> tuple[list[str], list[int]]:
+    """Leave out columns without a name that are empty or count the rows, as spreadsheets and pandas write them."""
+    kept = []
+    for i, name in enumerate(header):
+        if name.strip() or not _is_padding(frame[i]):
+            kept.append(i)
+        else:
+            notes.append(f"column {i + 1} has no name and is empty or counts the rows: left out")
+    return [header[i] for i in kept], kept
+
+
+def _is_padding(column: pd.Series) -> bool:
+    texts = column.str.strip().tolist()
+    if not any(texts):
+        return True
+    if not all(re.fullmatch("[0-9]{1,9}", text) for text in texts):
+        return False
+    return bool(len(texts) > 1 and (np.diff(np.array(texts, dtype=np.int64)) == 1).all())

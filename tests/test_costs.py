@@ -36,9 +36,13 @@ from unseed.costs import (
     SolverRates,
     TangentRates,
     forecast,
-    formulas,
-    memory,
     shortage,
+)
+from unseed.costs import (
+    _formulas as formulas,
+)
+from unseed.costs import (
+    _memory as memory,
 )
 from unseed.engines import FullFit
 from unseed.engines import _forecast as plans

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unseed._random import Streams
+from unseed._state import Record, State
 from unseed.errors import InvalidInputError
 
 Counts = npt.NDArray[np.int64]
@@ -37,11 +38,34 @@ class Plan:
         """Number of observations each replicate is trained on, repetitions counted. Shape (n_replicates,)."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.int64)
 
+    @property
+    def n_rows(self) -> int:
+        """Rows that are counted."""
+        return int(self.counts.shape[1])
+
     def replicates(self) -> Iterator[tuple[npt.NDArray[np.int64], Counts]]:
         """Yield each replicate's distinct rows and their (positive) counts."""
         for counts in self.counts:
             rows = np.flatnonzero(counts)
             yield rows, counts[rows]
+
+    def state(self) -> State:
+        """Counts, in one byte each where they fit."""
+        counts = self.counts.astype(np.uint8) if self.counts.max() < 256 else self.counts
+        return {"counts": counts, "reference": list(self.reference)}
+
+    @classmethod
+    def restore(cls, record: Record) -> "Plan":
+        """From `state`: every replicate has rows, and the reference ones exist."""
+        dtype = record.dtype("counts")
+        if dtype not in ("uint8", "int64"):
+            raise record.fault(f"counts are {dtype}")
+        counts = record.array("counts", None, None, dtype=dtype).astype(np.int64)
+        reference = record.fact("reference", list)
+        is_known = bool(reference) and all(type(place) is int and 0 <= place < len(counts) for place in reference)
+        if not is_known or counts.shape[1] == 0 or (counts < 0).any() or not counts.any(axis=1).all():
+            raise record.fault("the plan of resamples does not fit together")
+        return cls(counts, tuple(reference))
 
 
 def full(n_rows: int) -> Plan:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from unseed._results import FloatArray
+from unseed._state import Record, State
 from unseed.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Scaling:
         shape = X.shape[1:]
         return cls(of_x.mean_.reshape(shape), of_x.scale_.reshape(shape), of_y.mean_, of_y.scale_)
 
+    @property
+    def n_outputs(self) -> int:
+        """Columns of y."""
+        return len(self.y_mean)
+
     def to_network(self, X: FloatArray) -> FloatArray:
         """Features in the network's units."""
         return (X - self.x_mean) / self.x_scale
@@ -45,6 +55,34 @@ class Scaling:
         """Labels in the network's units."""
         return (y - self.y_mean) / self.y_scale
 
-    def from_labels(self, labels: FloatArray) -> FloatArray:
-        """Predictions in the user's units."""
-        return labels * self.y_scale + self.y_mean
+    def from_labels(self, labels: FloatArray | Tensor) -> FloatArray:
+        """Predictions in the user's units (last axis: outputs)."""
+        return _as_array(labels) * self.y_scale + self.y_mean
+
+    def from_differences(self, differences: FloatArray | Tensor) -> FloatArray:
+        """Differences of predictions, such as influence values and errors, in the user's units."""
+        return np.asarray(_as_array(differences) * self.y_scale)
+
+    def from_variances(self, variances: FloatArray | Tensor) -> FloatArray:
+        """Variances (last axis: outputs, or one for all) in the user's squared units."""
+        return np.asarray(_as_array(variances) * self.y_scale**2)
+
+    def state(self) -> State:
+        """Shift and scale."""
+        return asdict(self)
+
+    @classmethod
+    def restore(cls, record: Record) -> Scaling:
+        """From `state`; scales must be positive."""
+        row_shape, n_outputs = record.shape("x_mean"), record.shape("y_mean")
+        if len(n_outputs) != 1 or not n_outputs[0] or 0 in row_shape:
+            raise record.fault(f"units have the shapes {row_shape} and {n_outputs}")
+        shapes = {"x_mean": row_shape, "x_scale": row_shape, "y_mean": n_outputs, "y_scale": n_outputs}
+        scaling = cls(**{name: record.array(name, *shape) for name, shape in shapes.items()})
+        if (scaling.x_scale <= 0).any() or (scaling.y_scale <= 0).any():
+            raise record.fault("a scale is not positive")
+        return scaling
+
+
+def _as_array(values: FloatArray | Tensor) -> FloatArray:
+    return values if isinstance(values, np.ndarray) else values.cpu().numpy()

@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 from torch import nn
 
 from unseed import MLP
-from unseed.errors import InvalidInputError
-from unseed.networks import MLPBatch, ModuleBatch
+from unseed._state import Record
+from unseed.errors import InvalidInputError, ModelFileError
+from unseed.networks import MLPBatch, ModuleBatch, make_batch, restore_batch
 from unseed.networks import _module as module_file
 
 torch.manual_seed(0)
@@ -184,3 +185,33 @@ def test_module_batches_pickle():
     batch = ModuleBatch.of(normed, torch.zeros(2, 3, dtype=torch.float64), 2, torch.float64)
     theta, X = batch.draw(np.random.default_rng(0))[None], torch.randn(1, 4, 3, dtype=torch.float64)
     assert torch.equal(pickle.loads(pickle.dumps(batch)).outputs(theta, X), batch.outputs(theta, X))
+
+
+def test_batches_answer_for_themselves():
+    X = torch.randn(7, 3, dtype=torch.float64)
+    ours = make_batch(MLP(depth=2, bias_scale=1.0), X, n_outputs=2)
+    assert (ours.width, ours.numbers_per_row, ours.activations_per_row) == (32 * 7, 32 * 7, 2 * 32 * 7)
+    assert ours.is_explicit
+    assert ours.in_double() is ours
+    assert ours.n_parameters == len(ours.draw(np.random.default_rng(0)))
+    assert make_batch(MLP(width=5), X, 1).width == 5
+    assert make_batch(MLP(width=5), X, 1, width=6).width == 6 == make_batch(MLP(width=5), X, 1).resized(6).width
+
+    theirs = make_batch(normed, X, n_outputs=2, dtype=torch.float32)
+    assert (theirs.width, theirs.activations_per_row, theirs.is_explicit) == (None, 0, False)
+    assert theirs.n_parameters == theirs.numbers_per_row == len(theirs.draw(np.random.default_rng(0)))
+    assert {p.dtype for p in theirs.in_double().template.parameters()} == {torch.float64}
+    with pytest.raises(InvalidInputError, match="width=6 belongs to an MLP"):
+        make_batch(normed, X, n_outputs=2, width=6)
+
+
+@pytest.mark.parametrize("network", [MLP(width=9), normed])
+def test_a_batch_is_restored_from_its_state(network):
+    X = torch.randn(7, 3, dtype=torch.float64)
+    batch = make_batch(network, X, n_outputs=2)
+    record = Record("model", batch.state(), {})
+    again = restore_batch(record, network, X[:2], n_outputs=2)
+    assert (again.n_parameters, again.width) == (batch.n_parameters, batch.width)
+    again.check_length(batch.n_parameters, record)
+    with pytest.raises(ModelFileError, match="parameters"):
+        again.check_length(batch.n_parameters + 1, record)

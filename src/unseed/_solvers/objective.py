@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from unseed.networks._batch import Evaluation, NetworkBatch
+from unseed.networks._protocol import Evaluation, NetworkBatch
 
 
 @dataclass(frozen=True)

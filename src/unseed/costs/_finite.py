@@ -15,7 +15,7 @@ from unseed.costs._timing import best_seconds
 from unseed.engines import NetworkEngine, Task, make_batch
 from unseed.engines._cohorts import Trainer, groups_of_similar_size
 from unseed.engines._forecast import check_network_memory, network_bytes
-from unseed.networks import MLPBatch, ModuleBatch, NetworkBatch
+from unseed.networks import NetworkBatch
 
 GROUPS = 2  # base and auxiliary network of every replicate
 _TRIED_ROWS = {"cpu": 512, "cuda": 2048}  # what keeps the device busy
@@ -74,11 +74,11 @@ class NetworkRates:
         """Trials on a few rows; those of training on as many networks at once as are trained together."""
         dtype = _precision(job)
         batch = _batch(job, dtype)
-        exact = batch.in_double() if isinstance(batch, ModuleBatch) else batch
+        exact = batch.in_double()
         generator = Streams(0).generator("start")
         start = best_seconds(lambda: batch.draw(generator), torch.device("cpu"), 2)
         parameters = batch.draw(generator).to(job.device)[None]
-        rows = _TRIED_ROWS[job.device.type] // (1 if isinstance(batch, MLPBatch) else 8)  # a module's Jacobian is slow
+        rows = _TRIED_ROWS[job.device.type] // (1 if batch.is_explicit else 8)  # a module's Jacobian is slow
         X = _rows(job, rows)
         tangent = TangentRates.measure(exact, parameters, X)
         training = TangentRates.measure(batch, parameters.to(dtype), X.to(dtype)) if dtype != torch.float64 else tangent
@@ -95,7 +95,7 @@ class NetworkRates:
 def _step(batch: NetworkBatch, parameters: Tensor, job: Job, trainer: Trainer) -> float:
     """Seconds of a row of one network in a step, trained together with those it will be trained with."""
     assert isinstance(job.engine, NetworkEngine)
-    width = batch.width * batch.network.depth if isinstance(batch, MLPBatch) else parameters.shape[1]
+    width = batch.activations_per_row or batch.n_parameters
     seconds, trained = 0.0, 0
     for group in groups_of_similar_size(job.plan, trainer):
         longest = rows = job.replicate_rows[group[0]]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unseed._solvers import Converged, StoppedRidge, Training, WeightedRidge
 from unseed.engines._protocol import LeftOut, influence_values
-from unseed.networks import MLPBatch, NetworkBatch
+from unseed.networks import NetworkBatch
 
 _POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
 _NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
@@ -140,8 +140,7 @@ class TangentFit:
         return (kernel + kernel.T) / 2
 
     def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
-        hidden = self.batch.width if isinstance(self.batch, MLPBatch) else 1
-        size = max(1, _NUMBERS_AT_A_TIME // (self.batch.n_outputs**2 * max(len(self.X), hidden)))
+        size = max(1, _NUMBERS_AT_A_TIME // (self.batch.n_outputs**2 * max(len(self.X), self.batch.width or 1)))
         return torch.split(X, size)
 
     def _cross(self, X: Tensor) -> Iterator[Tensor]:

@@ -1,10 +1,12 @@
 """Descriptions of networks, and finite networks as batches that can be evaluated and differentiated."""
 
 from unseed.networks._activations import ACTIVATION_NAMES, Activation, resolve_activation
-from unseed.networks._batch import Evaluation, MLPBatch, NetworkBatch
+from unseed.networks._batch import MLPBatch
 from unseed.networks._initial_mean import AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean
+from unseed.networks._making import Network, make_batch, restore_batch
 from unseed.networks._mlp import MLP
 from unseed.networks._module import ModuleBatch, ModuleFactory
+from unseed.networks._protocol import Evaluation, NetworkBatch
 
 __all__ = [
     "ACTIVATION_NAMES",
@@ -18,7 +20,10 @@ __all__ = [
     "ModuleBatch",
     "ModuleFactory",
     "MonteCarloMean",
+    "Network",
     "NetworkBatch",
     "ZeroMean",
+    "make_batch",
     "resolve_activation",
+    "restore_batch",
 ]

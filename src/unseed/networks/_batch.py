@@ -1,72 +1,18 @@
-"""Many networks of one architecture at once: outputs, products with the Jacobian and its transpose, tangent kernels.
-
-A batch of B networks has its parameters in one matrix (B, p) and sees inputs (B, n, ...): each network its own rows.
-Every trainer and the linearised engine are written against the two protocols here; `MLPBatch` implements them by
-explicit formulas, `unseed.networks._module` for any torch module.
-"""
+"""Many fully connected networks at once, by explicit formulas: outputs, products with the Jacobian, tangent kernels."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from unseed._state import Record, State
 from unseed.networks._activations import resolve_activation
 from unseed.networks._mlp import MLP
-
-
-class Evaluation(Protocol):
-    """Networks evaluated at their inputs, ready for first-order questions. J is the Jacobian in the parameters."""
-
-    @property
-    def outputs(self) -> Tensor:
-        """Shape (B, n, k)."""
-        ...
-
-    def pull(self, weights: Tensor) -> Tensor:
-        """Jᵀ weights, for weights (B, n, k). Shape (B, p)."""
-        ...
-
-    def push(self, directions: Tensor) -> Tensor:
-        """J directions, for directions (B, p). Shape (B, n, k)."""
-        ...
-
-    def tangent_kernel(self) -> Tensor:
-        """J Jᵀ. Shape (B, n·k, n·k), exactly symmetric up to rounding."""
-        ...
-
-    def blur_since(self, before: Evaluation) -> Tensor | None:
-        """How far activations with kinks have moved since an earlier evaluation; None where there are none."""
-        ...
-
-
-class NetworkBatch(Protocol):
-    """An architecture, applied to batches of parameter vectors."""
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of output columns k."""
-        ...
-
-    def draw(self, generator: np.random.Generator) -> Tensor:
-        """Random start of one network, on the CPU. Shape (p,), float64."""
-        ...
-
-    def outputs(self, parameters: Tensor, X: Tensor) -> Tensor:
-        """Outputs alone. Shape (B, n, k)."""
-        ...
-
-    def evaluate(self, parameters: Tensor, X: Tensor, blur: Tensor | None = None) -> Evaluation:
-        """Outputs and what is needed to differentiate them, kinks smoothed by ``blur`` if given."""
-        ...
-
-    def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:
-        """Tangent kernel between two sets of inputs. Shape (B, n·k, m·k)."""
-        ...
+from unseed.networks._protocol import Evaluation
 
 
 @dataclass(frozen=True)
@@ -93,6 +39,38 @@ class MLPBatch:
     def n_parameters(self) -> int:
         """Length p of a parameter vector."""
         return sum(out * (fan_in + self.has_biases) for out, fan_in in self._sizes)
+
+    @property
+    def numbers_per_row(self) -> int:
+        """Neurons of a hidden layer."""
+        return self.width
+
+    @property
+    def activations_per_row(self) -> int:
+        """Neurons of all hidden layers."""
+        return self.width * self.network.depth
+
+    @property
+    def is_explicit(self) -> bool:
+        """Yes."""
+        return True
+
+    def in_double(self) -> MLPBatch:
+        """These themselves, which have no numbers of their own."""
+        return self
+
+    def resized(self, width: int) -> MLPBatch:
+        """The same with another width."""
+        return replace(self, width=width)
+
+    def state(self) -> State:
+        """The width, which the engine may have chosen."""
+        return {"width": self.width}
+
+    def check_length(self, found: int, record: Record) -> None:
+        """The description was saved too: if they do not fit, the file is at fault."""
+        if found != self.n_parameters:
+            raise record.fault(f"{found:,} parameters for a network that has {self.n_parameters:,}")
 
     def draw(self, generator: np.random.Generator) -> Tensor:
         """Weights from N(0, 1), biases from N(0, 1) or 0; layer by layer, weights before biases. Shape (p,)."""

@@ -15,10 +15,11 @@ from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._scaling import Scaling
 from unseed.errors import InvalidInputError
-from unseed.networks._batch import MLPBatch, NetworkBatch
+from unseed.networks._protocol import NetworkBatch
 
 _DRAWS_AT_A_TIME = 8
 _NUMBERS_AT_A_TIME = 1 << 25  # hidden activations held at once
+_TYPICAL_WIDTH = 1000  # of a module, whose own is not known
 
 
 class InitialMean(Protocol):
@@ -74,9 +75,7 @@ class AveragedDraws:
 
     def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
         """Mean output of the untrained networks. Shape (n_rows, n_outputs)."""
-        size = max(
-            1, _NUMBERS_AT_A_TIME // (_DRAWS_AT_A_TIME * (self.batch.width if isinstance(self.batch, MLPBatch) else 1000))
-        )
+        size = max(1, _NUMBERS_AT_A_TIME // (_DRAWS_AT_A_TIME * (self.batch.width or _TYPICAL_WIDTH)))
         return torch.cat([self._mean(chunk) for chunk in torch.split(inputs, size)])
 
     def _mean(self, inputs: Tensor) -> Tensor:

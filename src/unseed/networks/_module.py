@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jacrev, vjp, vmap
 
-from unseed.errors import InvalidInputError
-from unseed.networks._batch import Evaluation
+from unseed._state import Record, State
+from unseed.errors import InvalidInputError, ModelFileError
+from unseed.networks._protocol import Evaluation
 
 _NUMBERS_AT_A_TIME = 1 << 26  # entries of a Jacobian held at once: 512 MB in float64
 ModuleFactory = Callable[[], torch.nn.Module]
@@ -62,6 +63,47 @@ class ModuleBatch:
                 "the network's prediction of a row is random or depends on the other rows of its batch; remove what makes it so"
             )
         return cls(factory, template, n_outputs)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that are trained."""
+        return sum(parameter.numel() for parameter in self.template.parameters() if parameter.requires_grad)
+
+    @property
+    def width(self) -> None:
+        """A module's layers are its own."""
+        return None
+
+    @property
+    def numbers_per_row(self) -> int:
+        """Taken to be no more than its parameters."""
+        return self.n_parameters
+
+    @property
+    def activations_per_row(self) -> int:
+        """Not known."""
+        return 0
+
+    @property
+    def is_explicit(self) -> bool:
+        """Jacobians are passes of automatic differentiation, row by row."""
+        return False
+
+    def resized(self, width: int) -> ModuleBatch:
+        """Not possible."""
+        raise InvalidInputError(f"width={width} belongs to an MLP; a torch module has its own")
+
+    def state(self) -> State:
+        """Nothing: only the user's own code can make a module again."""
+        return {"width": None}
+
+    def check_length(self, found: int, record: Record) -> None:
+        """The factory was given to load: if they do not fit, it is another one."""
+        if found != self.n_parameters:
+            raise ModelFileError(
+                f"{record.source}: the network given to load has {self.n_parameters:,} parameters and the saved one had "
+                f"{found:,}; give the function that the model was fitted with"
+            )
 
     def in_double(self) -> ModuleBatch:
         """The same modules in float64."""

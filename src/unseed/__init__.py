@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from unseed._estimators import MCDropoutRegressor as MCDropoutRegressor
     from unseed._estimators import PNCRegressor as PNCRegressor
     from unseed._estimators import SingleNetworkRegressor as SingleNetworkRegressor
+    from unseed._files import replaced as replaced
     from unseed._findings import Diagnosis as Diagnosis
     from unseed._many import predict_interval_many as predict_interval_many
     from unseed._persistence import Compression as Compression
@@ -46,6 +47,7 @@ _NAMES = {
         "PNCRegressor",
         "SingleNetworkRegressor",
     ),
+    "_files": ("replaced",),
     "_findings": ("Diagnosis",),
     "_many": ("predict_interval_many",),
     "_persistence": ("Compression", "read_document"),

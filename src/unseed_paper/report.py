@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unseed import replaced
 from unseed_paper.experiment import Experiment
 from unseed_paper.plots import figures_of
 from unseed_paper.printed import REAL_TABLES, TITLES
@@ -89,9 +90,8 @@ def write_reports(experiment: Experiment, summary: dict[str, Any], records: list
 
 def write_whole(path: Path, text: str) -> None:
     """The whole file or none of it, whatever happens in between."""
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with replaced(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def tables_of(experiment: Experiment, summary: dict[str, Any], records: list[Record]) -> list[Table]:

@@ -7,7 +7,7 @@ import pytest
 
 import table_files as files
 from unseed.errors import InvalidInputError
-from unseed_app.tables import check_output, read_table, replaced_file, write_table
+from unseed_app.tables import check_output, read_table, write_table
 
 FRAME = pd.DataFrame({"name": ['a "quoted", one', "two\nlines", ""], "value": [0.1, float("nan"), 1e-300]})
 
@@ -26,23 +26,6 @@ def test_types_of_parquet_are_kept(tmp_path):
     write_table(table.frame.assign(new=[1.0, 2.0]), tmp_path / "out.parquet")
     before, after = (pd.read_parquet(path, dtype_backend="pyarrow") for path in (source, tmp_path / "out.parquet"))
     pd.testing.assert_frame_equal(after[["i", "t", "d"]], before)
-
-
-def test_what_is_there_survives_a_failure(tmp_path):
-    path = tmp_path / "out.csv"
-    path.write_text("precious")
-    with pytest.raises(ZeroDivisionError), replaced_file(path) as new:
-        new.write_text("half of" + str(1 / 0))
-    assert path.read_text() == "precious"
-    assert list(tmp_path.iterdir()) == [path]
-    with replaced_file(path) as new:
-        new.write_text("whole")
-    assert path.read_text() == "whole"
-
-
-def test_an_error_of_the_disk_is_one_sentence(tmp_path):
-    with pytest.raises(InvalidInputError, match="could not be written: No space left"), replaced_file(tmp_path / "x.csv"):
-        raise OSError(28, "No space left on device")
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,15 @@ are against accidents: whoever can write the folder can write digests too, and f
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from unseed._files import replaced
 from unseed.errors import ModelFileError
 
 FORMAT, FORMAT_VERSION = "unseed model", 1
@@ -54,24 +52,21 @@ def check_target(path: str | Path) -> Path:
 
 
 def write(path: str | Path, description: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
-    """Write beside the target, then rename: a model that is there is replaced when the new one is complete."""
+    """A model that is there is replaced when the new one is complete."""
     target = check_target(path)
     listed = {name: {"bytes": len(content), _DIGEST: _digest(content)} for name, content in files.items()}
     document = {"format": FORMAT, "format_version": FORMAT_VERSION, **description, "files": listed}
     document[_DIGEST] = _digest(canonical(document))
-    fresh = target.with_name(f".{target.name}.{secrets.token_hex(4)}.new")
     try:
-        fresh.parent.mkdir(parents=True, exist_ok=True)
-        fresh.mkdir()
-        for name, content in {**files, DESCRIPTION: canonical(document)}.items():
-            _write_file(fresh / name, content)
-        _put_in_place(fresh, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(target) as fresh:
+            fresh.mkdir()
+            for name, content in {**files, DESCRIPTION: canonical(document)}.items():
+                (fresh / name).write_bytes(content)
     except OSError as error:
         raise ModelFileError(
             f"{path} cannot be written ({error.strerror}); free space or choose another folder; what was there is still there"
         ) from error
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def read_description(path: str | Path) -> dict[str, Any]:
@@ -170,25 +165,3 @@ def _parsed(name: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name} does not describe an unseed model; give a folder that was saved by unseed")
     return document
-
-
-def _write_file(name: Path, content: bytes) -> None:
-    with name.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _put_in_place(fresh: Path, target: Path) -> None:
-    if not target.exists():
-        fresh.rename(target)
-        return
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
-    target.rename(aside)
-    try:
-        fresh.rename(target)
-    except OSError:
-        with contextlib.suppress(OSError):
-            aside.rename(target)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from unseed._files import replaced
 from unseed.engines._blocks import BlockFit
 from unseed.errors import ModelFileError
 from unseed.networks import MLP
@@ -35,12 +35,10 @@ class StoredBlock:
     @classmethod
     def write(cls, fit: BlockFit, path: Path) -> StoredBlock:
         """Store a block; a file of that name is replaced when the new one is complete."""
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
-            save_file({"X": fit.X.contiguous(), "dual": fit.dual, "checked": fit.checked}, part)
-            part.replace(path)
+            with replaced(path) as part:
+                save_file({"X": fit.X.contiguous(), "dual": fit.dual, "checked": fit.checked}, part)
         except (OSError, SafetensorError) as error:
-            part.unlink(missing_ok=True)
             raise ModelFileError(
                 f"a block could not be written to {str(path)!r} ({error}); the folder must have room, and workers must see it"
             ) from error

@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from unseed._files import replaced
 from unseed._progress import Progress
 from unseed._results import check_level
 from unseed.errors import InvalidInputError
@@ -117,11 +118,5 @@ def check_can_be_written(path: Path) -> None:
 def write_page(path: Path, content: Report) -> None:
     """Write the page; what stood there before is replaced at the very end."""
     text = render(content)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replaced(path, "path") as part:
         part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise InvalidInputError(f"path={str(path)!r} could not be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

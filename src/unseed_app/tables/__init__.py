@@ -7,7 +7,7 @@ than it stands there is said in a note.
 from unseed_app.tables.reading import read_table
 from unseed_app.tables.schema import Encoded, Schema, named_columns
 from unseed_app.tables.table import Table
-from unseed_app.tables.writing import check_output, replaced_file, write_table
+from unseed_app.tables.writing import check_output, write_table
 
 __all__ = [
     "Encoded",
@@ -16,6 +16,5 @@ __all__ = [
     "check_output",
     "named_columns",
     "read_table",
-    "replaced_file",
     "write_table",
 ]

@@ -1,15 +1,14 @@
-"""Outputs appear whole or not at all: written beside their place, then moved there."""
+"""Tables to files, and whether a file can be written there at all."""
 
 from __future__ import annotations
 
 import csv
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from unseed._files import replaced
 from unseed.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -50,27 +49,11 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     ...     Path(folder, "new.csv").read_text()
     'a,b\nx;y,0.5\n'
     """
-    with replaced_file(path) as temporary:
+    with replaced(path, "out") as temporary:
         if path.suffix.lower() in _PARQUET:
             _write_parquet(frame, temporary)
         else:
             _write_text(frame, temporary, _DELIMITERS[path.suffix.lower()])
-
-
-@contextmanager
-def replaced_file(path: Path) -> Iterator[Path]:
-    """A file to write, which takes the place of ``path`` where all went well and is gone otherwise."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name[:50]}.", suffix=path.suffix, dir=path.absolute().parent)
-        os.close(handle)
-        os.chmod(name, 0o666 & ~_umask())
-        try:
-            yield Path(name)
-            os.replace(name, path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"out={str(path)!r} could not be written: {error.strerror or error}") from error
 
 
 def _write_text(frame: pd.DataFrame, path: Path, delimiter: str) -> None:
@@ -93,9 +76,3 @@ def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
         frame.to_parquet(path, index=False, engine="pyarrow")
     except ImportError as missing:
         raise InvalidInputError("Parquet files need pyarrow; install it with: pip install 'unseed[parquet]'") from missing
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,0 +1,80 @@
+"""Outputs appear whole or not at all."""
+
+import os
+
+import pytest
+
+from unseed import replaced
+from unseed.errors import InvalidInputError
+
+
+def test_what_is_there_survives_a_failure(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("precious")
+    with pytest.raises(ZeroDivisionError), replaced(path) as new:
+        new.write_text("half of" + str(1 / 0))
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+    with replaced(path) as new:
+        new.write_text("whole")
+    assert path.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_half_written_file_is_taken_away(tmp_path):
+    with pytest.raises(ZeroDivisionError), replaced(tmp_path / "out.csv") as new:
+        new.write_text("half")
+        new.write_text(str(1 / 0))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("old")
+    with pytest.raises(ZeroDivisionError), replaced(path) as new:
+        new.mkdir()
+        (new / "half").write_text("half")
+        (new / "other").write_text(str(1 / 0))
+    assert os.listdir(tmp_path) == ["model"]
+    assert os.listdir(path) == ["old"]
+    with replaced(path) as new:
+        new.mkdir()
+        (new / "whole").write_text("whole")
+    assert os.listdir(tmp_path) == ["model"]
+    assert os.listdir(path) == ["whole"]
+
+
+def test_a_folder_that_cannot_be_moved_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("old")
+    move = os.rename
+
+    def fail(source, target, **options):
+        if str(target) == str(path) and not str(source).endswith(".old"):
+            raise OSError(28, "No space left on device")
+        return move(source, target, **options)
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(OSError, match="No space left"), replaced(path) as new:
+        new.mkdir()
+        (new / "whole").write_text("whole")
+    assert os.listdir(tmp_path) == ["model"]
+    assert os.listdir(path) == ["old"]
+
+
+def test_the_rights_of_a_new_file_are_those_of_any_other(tmp_path):
+    (tmp_path / "plain").touch()
+    with replaced(tmp_path / "new") as new:
+        new.write_text("text")
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_an_error_of_the_disk_is_one_sentence(tmp_path):
+    with pytest.raises(InvalidInputError, match="could not be written: No space left"), replaced(tmp_path / "x", "out"):
+        raise OSError(28, "No space left on device")
+    with pytest.raises(OSError, match="No space left"), replaced(tmp_path / "x"):
+        raise OSError(28, "No space left on device")
+    with pytest.raises(InvalidInputError, match="out='/proc/x' could not be written"), replaced("/proc/x", "out") as new:
+        new.write_text("text")

@@ -8,11 +8,23 @@ from unseed import replaced
 from unseed.errors import InvalidInputError
 
 
+def write_folder(part, name="whole", *, fail=False):
+    part.mkdir()
+    (part / name).write_text(name)
+    if fail:
+        raise ZeroDivisionError
+
+
+def write_half(part):
+    part.write_text("half")
+    raise ZeroDivisionError
+
+
 def test_what_is_there_survives_a_failure(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("precious")
     with pytest.raises(ZeroDivisionError), replaced(path) as new:
-        new.write_text("half of" + str(1 / 0))
+        write_half(new)
     assert path.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]
     with replaced(path) as new:
@@ -23,8 +35,7 @@ def test_what_is_there_survives_a_failure(tmp_path):
 
 def test_a_half_written_file_is_taken_away(tmp_path):
     with pytest.raises(ZeroDivisionError), replaced(tmp_path / "out.csv") as new:
-        new.write_text("half")
-        new.write_text(str(1 / 0))
+        write_half(new)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -33,14 +44,11 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path):
     path.mkdir()
     (path / "old").write_text("old")
     with pytest.raises(ZeroDivisionError), replaced(path) as new:
-        new.mkdir()
-        (new / "half").write_text("half")
-        (new / "other").write_text(str(1 / 0))
+        write_folder(new, "half", fail=True)
     assert os.listdir(tmp_path) == ["model"]
     assert os.listdir(path) == ["old"]
     with replaced(path) as new:
-        new.mkdir()
-        (new / "whole").write_text("whole")
+        write_folder(new)
     assert os.listdir(tmp_path) == ["model"]
     assert os.listdir(path) == ["whole"]
 
@@ -58,8 +66,7 @@ def test_a_folder_that_cannot_be_moved_leaves_the_old_one(tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "rename", fail)
     with pytest.raises(OSError, match="No space left"), replaced(path) as new:
-        new.mkdir()
-        (new / "whole").write_text("whole")
+        write_folder(new)
     assert os.listdir(tmp_path) == ["model"]
     assert os.listdir(path) == ["old"]
 

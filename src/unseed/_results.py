@@ -75,6 +75,15 @@ class Estimate:
     degrees_of_freedom: float
     parts: Mapping[str, FloatArray] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        shapes = np.shape(self.centre), np.shape(self.standard_error)
+        if shapes[0] != shapes[1]:
+            raise InvalidInputError(
+                f"centre has shape {shapes[0]} and standard_error {shapes[1]}; both need one entry per output"
+            )
+        if not self.degrees_of_freedom > 0:
+            raise InvalidInputError(f"degrees_of_freedom={self.degrees_of_freedom:g} must be positive")
+
 
 @dataclass(frozen=True)
 class Components:

@@ -10,13 +10,18 @@ from unseed import (
     MLP,
     Batching,
     CheapBootstrap,
+    GradientFlow,
     HalfSampling,
     InfinitesimalJackknife,
     KernelEngine,
+    LinearizedEngine,
     PNCRegressor,
     Sectioning,
     TruthInterval,
 )
+from unseed._random import Streams
+from unseed.errors import InvalidInputError
+from unseed.intervals import own_centre
 
 METHODS = [
     Batching(),
@@ -84,7 +89,59 @@ def test_pickle_round_trip(method):
 
 
 def test_options_of_the_engine_pass_through(method):
-    assert_array_equal(fitted(method, engine=KernelEngine()).predict(X_NEW), fitted(method, engine="kernel").predict(X_NEW))
+    engines = {width: LinearizedEngine(width=width) for width in (8, 4096)}
+    kernel = fitted(method, engine=KernelEngine()).get_prediction(X_NEW)
+    distances = []
+    for engine in engines.values():
+        reg = fitted(method, engine=engine)
+        assert reg.engine_ == engine
+        found = reg.get_prediction(X_NEW)
+        distances.append([np.abs(getattr(found, name) - getattr(kernel, name)).mean() for name in ("mean", "standard_error")])
+    narrow, wide = np.array(distances)
+    assert (wide > 0).all()
+    assert (wide < narrow / 3).all()  # 1/√width: a factor of 23
+
+
+def test_training_that_stops_early_is_refused_or_is_another_fit(method):
+    early = KernelEngine(training=GradientFlow(time=0.5))
+    if method.uses_influence or method.uses_posterior:
+        with pytest.raises(InvalidInputError, match="needs converged training"):
+            fitted(method, engine=early)
+        return
+    whole, stopped = fitted(method).get_prediction(X_NEW), fitted(method, engine=early).get_prediction(X_NEW)
+    for name in ("mean", "standard_error"):
+        assert np.abs(getattr(stopped, name) / getattr(whole, name) - 1).min() > 1e-3
+
+
+class DrawnReplicates:
+    """Replicates whose predictions are random numbers."""
+
+    def __init__(self, plan):
+        self.values = RNG.normal(size=(len(plan.counts), 9, 2))
+        self.sizes = plan.sizes.astype(float)
+
+    def predict(self, X):
+        return self.values
+
+    def influence(self, X):
+        return RNG.normal(size=(61, 9, 2))
+
+    def posterior_variance(self, X):
+        return np.ones((9, 2))
+
+    misfit_variance = rival_variance = posterior_variance
+
+
+def test_the_centre_is_the_mean_of_the_reference_replicates(method):
+    """`predict` relies on it and asks for no other; together they see every row once."""
+    plan = method.plan(61, Streams(3))
+    replicates, reference = DrawnReplicates(plan), list(plan.reference)
+    assert_array_equal(plan.counts[reference].sum(axis=0), 1)
+    assert own_centre(method) is None
+    assert_allclose(method.estimate(replicates, X_NEW).centre, replicates.values[reference].mean(axis=0), rtol=1e-14)
+    for y in (Y[:, 0], Y):
+        reg = fitted(method, y)
+        assert_allclose(reg.predict(X_NEW), reg.get_prediction(X_NEW).mean, rtol=1e-10)
 
 
 def test_chunks_of_new_points_give_the_same_numbers(method, monkeypatch):

@@ -1,11 +1,13 @@
 """Interval methods: from replicate predictions to centre, standard error and degrees of freedom."""
 
+from unseed._resampling import Plan
+from unseed._results import Estimate
 from unseed.errors import InvalidInputError
 from unseed.intervals._batching import Batching
 from unseed.intervals._cheap_bootstrap import CheapBootstrap
 from unseed.intervals._half_sampling import HalfSampling
 from unseed.intervals._infinitesimal_jackknife import InfinitesimalJackknife
-from unseed.intervals._method import IntervalMethod, Replicates
+from unseed.intervals._method import IntervalMethod, Replicates, describe, own_centre
 from unseed.intervals._sectioning import Sectioning
 from unseed.intervals._truth import TruthInterval
 
@@ -13,12 +15,16 @@ __all__ = [
     "METHODS",
     "Batching",
     "CheapBootstrap",
+    "Estimate",
     "HalfSampling",
     "InfinitesimalJackknife",
     "IntervalMethod",
+    "Plan",
     "Replicates",
     "Sectioning",
     "TruthInterval",
+    "describe",
+    "own_centre",
     "resolve_interval",
 ]
 
@@ -50,6 +56,17 @@ def resolve_interval(interval: str | IntervalMethod, n_rows: int, *, has_posteri
             return TruthInterval(batches) if has_posterior else Sectioning(batches)
         if interval in METHODS:
             return METHODS[interval]()
-    elif isinstance(interval, IntervalMethod) and not isinstance(interval, type):
-        return interval
+    elif not isinstance(interval, type) and callable(getattr(interval, "plan", None)):
+        return _checked(interval)
     raise InvalidInputError(f"interval={interval!r} is not known; use 'auto', {', '.join(map(repr, METHODS))}, or an object")
+
+
+def _checked(method: object) -> IntervalMethod:
+    """A user's own object, which must answer the whole protocol."""
+    if isinstance(method, IntervalMethod):
+        return method
+    missing = [name for name in ("estimate", "uses_influence", "uses_posterior") if not hasattr(method, name)]
+    raise InvalidInputError(
+        f"interval={method!r} has no {' and no '.join(missing)}; derive its class from unseed.intervals.IntervalMethod and "
+        "write plan and estimate"
+    )

@@ -1,7 +1,6 @@
 """PNC batching: Algorithm 2 of the paper."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,11 +9,11 @@ from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import Replicates
+from unseed.intervals._method import IntervalMethod, Replicates
 
 
 @dataclass(frozen=True)
-class Batching:
+class Batching(IntervalMethod):
     """Mean and spread of predictions from disjoint batches (the paper's Algorithm 2).
 
     Target: h*, the regularised fit to infinitely many data at the same λ.
@@ -35,11 +34,13 @@ class Batching:
     """
 
     batches: int = 4
-    uses_influence: ClassVar[bool] = False
-    uses_posterior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
+
+    def describe(self) -> str:
+        """In a user's words."""
+        return "fits to separate parts of the rows"
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """Algorithm 2, step 1: disjoint batches of equal size, to within one row."""

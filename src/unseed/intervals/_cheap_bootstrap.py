@@ -1,7 +1,6 @@
 """PNC cheap bootstrap: Algorithm 3 of the paper."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,11 +9,11 @@ from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import Replicates
+from unseed.intervals._method import IntervalMethod, Replicates
 
 
 @dataclass(frozen=True)
-class CheapBootstrap:
+class CheapBootstrap(IntervalMethod):
     """Full-data prediction, spread of a few bootstrap replicates around it (the paper's Algorithm 3).
 
     Target: h*, the regularised fit to infinitely many data at the same λ.
@@ -35,11 +34,13 @@ class CheapBootstrap:
     """
 
     replications: int = 4
-    uses_influence: ClassVar[bool] = False
-    uses_posterior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_whole_number("replications", self.replications, at_least=1, reason="no resample, no spread")
+
+    def describe(self) -> str:
+        """In a user's words."""
+        return "fits to rows drawn again"
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """Algorithm 3, steps 1 and 2: the data themselves, then resamples with replacement."""

@@ -1,7 +1,6 @@
 """Half sampling: cheap subsampling with half of the rows. Not in the paper."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,11 +9,11 @@ from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import Replicates
+from unseed.intervals._method import IntervalMethod, Replicates
 
 
 @dataclass(frozen=True)
-class HalfSampling:
+class HalfSampling(IntervalMethod):
     """Full-data prediction, spread of random halves around it.
 
     Target: h*, and beyond: what a half misses for having fewer data enters the spread, so bias widens the interval.
@@ -35,11 +34,13 @@ class HalfSampling:
     """
 
     replications: int = 4
-    uses_influence: ClassVar[bool] = False
-    uses_posterior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_whole_number("replications", self.replications, at_least=1, reason="no resample, no spread")
+
+    def describe(self) -> str:
+        """In a user's words."""
+        return "fits to random halves of the rows"
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then random halves."""

@@ -9,11 +9,11 @@ from unseed import _resampling as resampling
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import Replicates
+from unseed.intervals._method import IntervalMethod, Replicates
 
 
 @dataclass(frozen=True)
-class InfinitesimalJackknife:
+class InfinitesimalJackknife(IntervalMethod):
     """Standard error from the influence of every row on the prediction (the paper's appendix).
 
     Target: h*, the regularised fit to infinitely many data at the same λ.
@@ -29,7 +29,10 @@ class InfinitesimalJackknife:
     """
 
     uses_influence: ClassVar[bool] = True
-    uses_posterior: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        """In a user's words."""
+        return "the influence of every row"
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves: nothing is resampled."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, Protocol, runtime_checkable
 
 from unseed._random import Streams
@@ -40,15 +42,54 @@ class Replicates(Protocol):
 
 @runtime_checkable
 class IntervalMethod(Protocol):
-    """A plan of resamples, and a formula from their predictions to centre, standard error and degrees of freedom."""
+    """A plan of resamples, and a formula from their predictions to centre, standard error and degrees of freedom.
 
-    uses_influence: ClassVar[bool]
-    uses_posterior: ClassVar[bool]
+    A class that derives from this one needs `plan` and `estimate` alone. It may say more: ``describe()``, one sentence for
+    the report (see `describe`), and ``centre(replicates, X)`` where its centre is not the mean of the plan's reference
+    replicates (see `own_centre`). `docs/write-your-own-interval.md` has an example.
 
+    Attributes
+    ----------
+    uses_influence : bool
+        Whether `estimate` asks for influence values: needs converged training and a positive λ.
+    uses_posterior : bool
+        Whether `estimate` asks for the posterior, misfit or rival variance: needs converged training, and the interval is
+        one for the function itself.
+    """
+
+    uses_influence: ClassVar[bool] = False
+    uses_posterior: ClassVar[bool] = False
+
+    @abstractmethod
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """Resamples this method needs; refuses data sets that are too small for it."""
         ...
 
+    @abstractmethod
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Centre and standard error at the rows of X."""
         ...
+
+
+def describe(method: IntervalMethod) -> str:
+    """What a method does, in a user's words: its own, or the first line of its docstring, or its name.
+
+    Examples
+    --------
+    >>> from unseed.intervals import HalfSampling
+    >>> describe(HalfSampling())
+    'fits to random halves of the rows'
+    """
+    own = getattr(method, "describe", None)
+    if callable(own):
+        return str(own())
+    kind = type(method)
+    first = (kind.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    is_signature = first.startswith(f"{kind.__name__}(")  # what a dataclass writes where nobody did
+    return kind.__name__ if is_signature or not first else first
+
+
+def own_centre(method: IntervalMethod) -> Callable[[Replicates, FloatArray], FloatArray] | None:
+    """The method's formula for its centre, or None for the mean of the plan's reference replicates."""
+    own: Callable[[Replicates, FloatArray], FloatArray] | None = getattr(method, "centre", None)
+    return own if callable(own) else None

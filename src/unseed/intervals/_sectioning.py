@@ -1,7 +1,6 @@
 """Sectioning: batching's spread around the full-data prediction. Classical; not in the paper."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,11 +9,11 @@ from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import Replicates
+from unseed.intervals._method import IntervalMethod, Replicates
 
 
 @dataclass(frozen=True)
-class Sectioning:
+class Sectioning(IntervalMethod):
     """Full-data prediction, spread of disjoint batches around it.
 
     Target: h*, and beyond: what the batches miss for having fewer data enters the spread, so bias widens the interval.
@@ -35,11 +34,13 @@ class Sectioning:
     """
 
     batches: int = 4
-    uses_influence: ClassVar[bool] = False
-    uses_posterior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
+
+    def describe(self) -> str:
+        """In a user's words."""
+        return "fits to parts of the rows around the fit to all"
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then disjoint batches of equal size, to within one row."""

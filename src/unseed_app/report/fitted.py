@@ -9,7 +9,7 @@ from typing import Any
 
 from unseed import __version__
 from unseed.engines import KernelEngine, LinearizedEngine, NetworkEngine
-from unseed.intervals import Batching, CheapBootstrap, HalfSampling, InfinitesimalJackknife, Sectioning, TruthInterval
+from unseed.intervals import describe
 from unseed.networks import MLP
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
@@ -17,14 +17,6 @@ _ENGINES = {
     KernelEngine: "infinitely wide, in closed form",
     LinearizedEngine: "finite width, linearised, in closed form",
     NetworkEngine: "finite width, really trained",
-}
-_METHODS = {
-    TruthInterval: "resampling, posterior, misfit and a rival network together",
-    Sectioning: "fits to parts of the rows around the fit to all",
-    Batching: "fits to separate parts of the rows",
-    CheapBootstrap: "fits to rows drawn again",
-    HalfSampling: "fits to random halves of the rows",
-    InfinitesimalJackknife: "the influence of every row",
 }
 
 
@@ -79,8 +71,7 @@ def facts_of(estimator: Any, n_features: int) -> tuple[Fact, ...]:
     facts.append(("Regularisation λ", f"{estimator.regularization_:.3g}"))
     method = getattr(estimator, "interval_", None)
     if method is not None:
-        words = next((f"{words}: " for kind, words in _METHODS.items() if isinstance(method, kind)), "")
-        facts.append(("Interval method", f"{words}{method!r}"))
+        facts.append(("Interval method", f"{describe(method)}: {method!r}"))
     return tuple(facts)
 
 

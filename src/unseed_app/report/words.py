@@ -8,7 +8,6 @@ from typing import Any
 from unseed._estimators import BlockwisePNCRegressor, DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor
 from unseed._findings import Finding
 from unseed.engines import KernelEngine
-from unseed.intervals import TruthInterval
 
 PREDICTION_INTERVAL = "where one new, noisy observation will be"
 
@@ -84,7 +83,7 @@ def wording_of(estimator: Any) -> Wording:
 
 
 def _of_pnc(estimator: PNCRegressor) -> Wording:
-    is_for_truth = isinstance(estimator.interval_, TruthInterval)
+    is_for_truth = estimator.interval_.uses_posterior
     target = "where the function itself is" if is_for_truth else "where this network would be with unlimited training rows"
     seed = "another seed would have moved a single network's prediction by this much"
     if isinstance(estimator.engine_, KernelEngine):

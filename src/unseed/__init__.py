@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from unseed._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from unseed import costs, engines, errors, intervals, kernels, networks, plots, report, tasks  # noqa: F401
+    from unseed import costs, engines, errors, intervals, kernels, losses, networks, plots, report, tasks  # noqa: F401
     from unseed._estimators import BlockwisePNCRegressor as BlockwisePNCRegressor
     from unseed._estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from unseed._estimators import MCDropoutRegressor as MCDropoutRegressor
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from unseed.networks import MLP as MLP
     from unseed.networks import MonteCarloMean as MonteCarloMean
 
-_MODULES = ("costs", "engines", "errors", "intervals", "kernels", "networks", "plots", "report", "tasks")
+_MODULES = ("costs", "engines", "errors", "intervals", "kernels", "losses", "networks", "plots", "report", "tasks")
 _NAMES = {
     "_estimators": (
         "BlockwisePNCRegressor",

@@ -26,7 +26,7 @@ def objective(activation="erf", n=24, d=3, width=128, regularization=1e-3, dtype
 
 def autograd_gradient(problem, parameters):
     leaf = parameters.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(problem.loss(problem.batch.outputs(leaf, problem.X), leaf).sum(), leaf)
+    (gradient,) = torch.autograd.grad(problem.value(problem.batch.outputs(leaf, problem.X), leaf).sum(), leaf)
     return gradient
 
 
@@ -45,14 +45,14 @@ def test_gradient_descent_is_the_loop():
     fit = descend(GradientDescent(steps=30, rate=0.05), problem, QUIET)
     assert_allclose(fit.parameters, parameters, rtol=0, atol=1e-12)
     assert fit.steps == 30
-    assert_allclose(fit.loss, problem.loss(problem.batch.outputs(parameters, problem.X), parameters), rtol=1e-12)
+    assert_allclose(fit.loss, problem.value(problem.batch.outputs(parameters, problem.X), parameters), rtol=1e-12)
 
 
 @pytest.mark.parametrize("activation", ["relu", "erf", "tanh"])
 def test_auto_rate_never_diverges_and_stops_at_the_tolerance(activation):
     problem = objective(activation, regularization=0.1)
     fit = descend(GradientDescent(steps=3000, rate="auto", tolerance=1e-4), problem, QUIET)
-    first = problem.loss(problem.batch.outputs(problem.start, problem.X), problem.start)
+    first = problem.value(problem.batch.outputs(problem.start, problem.X), problem.start)
     assert (fit.loss < first).all()
     if activation != "relu":
         assert fit.converged.all()
@@ -152,7 +152,7 @@ def test_momentum_and_schedule_are_the_loop():
 def test_stochastic_descent_recovers_from_too_large_a_rate():
     problem = objective("relu", regularization=0.1)
     fit = SGD(epochs=60, batch_size=8, rate=3.0).train(problem, QUIET)
-    first = problem.loss(problem.batch.outputs(problem.start, problem.X), problem.start)
+    first = problem.value(problem.batch.outputs(problem.start, problem.X), problem.start)
     assert (fit.loss < first).all()
 
 

@@ -65,7 +65,7 @@ def train_dropout(
         for step in range(steps):
             kept = _draw_kept(batch, rate, streams.generator("dropout step", step), objective.X[0])
             leaf = parameters.detach().requires_grad_()
-            loss = objective.loss(_forward(batch, leaf, objective.X[0], kept)[None], leaf).sum()
+            loss = objective.value(_forward(batch, leaf, objective.X[0], kept)[None], leaf).sum()
             (gradient,) = torch.autograd.grad(loss, leaf)
             velocity = momentum * velocity - speed * gradient
             parameters = parameters + velocity

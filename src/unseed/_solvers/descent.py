@@ -29,7 +29,7 @@ def descend(training: GradientDescent, objective: Objective, progress: Progress)
             if step % 10 == 0 or step == training.steps:  # norms and losses cost as much as a few steps
                 size = norm(gradient)
                 first = size.clamp_min(torch.finfo(torch.float64).tiny) if first is None else first
-                share, now = size / first, objective.loss(evaluation.outputs, parameters)
+                share, now = size / first, objective.value(evaluation.outputs, parameters)
                 if adaptive and loss is not None:
                     rate = torch.where(now > loss, rate / 2, rate)
                 loss = now

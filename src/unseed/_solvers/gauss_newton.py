@@ -1,7 +1,8 @@
 """Gauss-Newton in function space: a wide network trained to convergence in a handful of steps.
 
 With J the Jacobian at θ, the linearised loss with a damping μ‖step‖² is minimised by
-step = Jᵀ a − q (θ − θᵇ), a = (J Jᵀ + (λ + μ) n W⁻¹)⁻¹ (y − f(θ) + q J(θ − θᵇ)), q = λ/(λ + μ):
+step = Jᵀ a − q (θ − θᵇ), a = (J Jᵀ + (λ + μ) n W⁻¹)⁻¹ (r + q J(θ − θᵇ)), q = λ/(λ + μ):
+with W the counts times half the curvature V of the loss in f and r = −u/V, u its gradient (for the square y − f(θ)):
 one n-by-n solve instead of p-by-p. Forming J Jᵀ costs n² p operations, trying a damping only n³/3 + n p, so every step
 tries several dampings around the last good one and keeps the best (Levenberg's damping and the backtracking in one).
 
@@ -63,7 +64,7 @@ class GaussNewton:
         evaluation = objective.batch.evaluate(parameters, objective.X)
         first = norm(objective.gradient(evaluation, parameters)).clamp_min(torch.finfo(torch.float64).tiny)
         share, damping = torch.ones_like(first), torch.full_like(first, _FIRST)
-        losses = [objective.loss(evaluation.outputs, parameters)]
+        losses = [objective.value(evaluation.outputs, parameters)]
         done = torch.zeros_like(first, dtype=torch.bool)
         blur: Tensor | None = None
         step = 0
@@ -101,14 +102,14 @@ def _best_step(
     """Try the dampings around the last one; parameters, loss and damping of the best, or the old ones and more damping."""
     kernel = evaluation.tangent_kernel().double()
     travelled = parameters - objective.start
-    residual = (objective.labels - evaluation.outputs).flatten(1).double()
+    weights, residual = objective.newton_step(evaluation.outputs)
     linear = evaluation.push(travelled).flatten(1).double()
     best, best_loss, best_damping = parameters, loss, (damping * 10).clamp(max=_LARGEST)
     for trial in _TRIALS:
         tried = (damping * trial).clamp(_SMALLEST, _LARGEST)
-        step = _damped_step(objective, evaluation, kernel, residual, linear, travelled, tried)
+        step = _damped_step(objective, evaluation, kernel, weights.sqrt(), residual, linear, travelled, tried)
         moved = parameters + step
-        moved_loss = objective.loss(objective.batch.outputs(moved, objective.X), moved)
+        moved_loss = objective.value(objective.batch.outputs(moved, objective.X), moved)
         better = open_ & (moved_loss < best_loss)  # a comparison with NaN, from a failed factorisation, is false
         best = torch.where(better[:, None], moved, best)
         best_loss = torch.where(better, moved_loss, best_loss)
@@ -120,6 +121,7 @@ def _damped_step(
     objective: Objective,
     evaluation: Evaluation,
     kernel: Tensor,
+    roots: Tensor,
     residual: Tensor,
     linear: Tensor,
     travelled: Tensor,
@@ -130,7 +132,6 @@ def _damped_step(
     extra = damping * kernel.diagonal(dim1=1, dim2=2).mean(1) / sizes
     kept = lam / (lam + extra)  # q
     # W^½ (W^½ K W^½ + ridge)⁻¹ W^½ instead of (K + ridge W⁻¹)⁻¹: padded rows, with count 0, drop out by themselves
-    roots = objective.counts.sqrt().repeat_interleave(n_outputs, dim=1)
     weighted = roots[:, :, None] * kernel * roots[:, None, :]
     weighted.diagonal(dim1=1, dim2=2).add_(((lam + extra) * sizes)[:, None])
     factor, failed = torch.linalg.cholesky_ex(weighted)

@@ -1,12 +1,13 @@
-"""The paper's loss for a batch of networks: (1/n) Σ c_i |f(x_i) − y_i|² + λ ‖θ − θᵇ‖², centred at the start."""
+"""What a batch of networks is trained for: (1/n) Σ c_i ℓ(f(x_i), y_i) + λ ‖θ − θᵇ‖², centred at the start."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
+from unseed.losses import Loss, Squared, newton_step
 from unseed.networks._protocol import Evaluation, NetworkBatch
 
 
@@ -25,6 +26,8 @@ class Objective:
         How often each row counts; 0 pads networks that have fewer rows than others.
     regularization : float
         λ.
+    loss : Loss
+        ℓ, summed over the outputs.
     order_seeds : tuple of int
         Of the order in which each network's mini-batches are drawn; base and auxiliary network of a replicate share one.
     """
@@ -35,6 +38,7 @@ class Objective:
     labels: Tensor
     counts: Tensor
     regularization: float
+    loss: Loss = field(default_factory=Squared)
     order_seeds: tuple[int, ...] = ()
 
     @property
@@ -42,34 +46,37 @@ class Objective:
         """N of every network, repetitions counted. Shape (B,)."""
         return self.counts.sum(1)
 
-    def loss(self, outputs: Tensor, parameters: Tensor) -> Tensor:
-        """Value of every network's loss, in float64. Shape (B,)."""
-        squares = (outputs - self.labels).square().sum(2).double()
-        fit = (self.counts * squares).sum(1) / self.sizes
+    def value(self, outputs: Tensor, parameters: Tensor) -> Tensor:
+        """Of every network, in float64. Shape (B,)."""
+        losses = self.loss.value(outputs, self.labels).sum(2).double()
+        fit = (self.counts * losses).sum(1) / self.sizes
         return fit + self.regularization * (parameters - self.start).square().sum(1).double()
 
     def gradient(self, evaluation: Evaluation, parameters: Tensor) -> Tensor:
-        """Gradient of every network's loss. Shape (B, p)."""
-        weights = (2 * self.counts / self.sizes[:, None])[:, :, None].to(parameters.dtype)
-        fit = evaluation.pull(weights * (evaluation.outputs - self.labels))
-        gradient: Tensor = fit.add_(parameters - self.start, alpha=2 * self.regularization)
+        """Gradient of every network's value. Shape (B, p)."""
+        gradient: Tensor = self.gradient_of_rows(evaluation, self.sizes).add_(
+            parameters - self.start, alpha=2 * self.regularization
+        )
         return gradient
+
+    def gradient_of_rows(self, evaluation: Evaluation, sizes: Tensor) -> Tensor:
+        """Without the penalty, and with any n for every network: a part of its rows stands for all. Shape (B, p)."""
+        weights = (self.counts / sizes[:, None])[:, :, None].to(evaluation.outputs.dtype)
+        return evaluation.pull(weights * self.loss.gradient(evaluation.outputs, self.labels))
+
+    def newton_step(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights and residuals of the squares that agree with the loss at these outputs, in float64. Shape (B, n · k) each."""
+        weights, step = newton_step(self.loss, outputs, self.labels)
+        return (self.counts[:, :, None] * weights.double()).flatten(1), step.flatten(1).double()
 
     def rows(self, index: Tensor) -> Objective:
         """The same problem on some of the rows; index of shape (B, m)."""
         networks = torch.arange(len(index), device=index.device)[:, None]
-        return Objective(
-            self.batch,
-            self.start,
-            self.X[networks, index],
-            self.labels[networks, index],
-            self.counts[networks, index],
-            self.regularization,
-            self.order_seeds,
-        )
+        X, labels, counts = (whole[networks, index] for whole in (self.X, self.labels, self.counts))
+        return replace(self, X=X, labels=labels, counts=counts)
 
     def largest_curvature(self, max_rows: int = 512) -> Tensor:
-        """Upper estimate of half the largest second derivative of the loss at the start, μ_max/n + λ. Shape (B,).
+        """Upper estimate of half the largest second derivative at the start, μ_max/n + λ. Shape (B,).
 
         From the tangent kernel of at most ``max_rows`` rows; with more rows a tenth is added for sampling error.
         """
@@ -78,8 +85,8 @@ class Objective:
         if n_rows > max_rows:
             spread = torch.linspace(0, n_rows - 1, max_rows, device=self.X.device).long()
             part = self.rows(spread.expand(len(self.X), -1))
-        kernel = part.batch.evaluate(part.start, part.X).tangent_kernel().double()
-        roots = part.counts.sqrt().repeat_interleave(self.labels.shape[2], dim=1)
+        evaluation = part.batch.evaluate(part.start, part.X)
+        kernel, roots = evaluation.tangent_kernel().double(), part.newton_step(evaluation.outputs)[0].sqrt()
         weighted = roots[:, :, None] * kernel * roots[:, None, :]
         vector = torch.ones_like(weighted[:, :, :1])
         for _ in range(30):  # power iteration: the leading eigenvalue of a tangent kernel stands far apart

@@ -64,7 +64,7 @@ class SGD:
         parameters, velocity = objective.start.clone(), torch.zeros_like(objective.start)
         evaluation = objective.batch.evaluate(parameters, objective.X)
         first = norm(objective.gradient(evaluation, parameters)).clamp_min(torch.finfo(torch.float64).tiny)
-        losses = [objective.loss(evaluation.outputs, parameters)]
+        losses = [objective.value(evaluation.outputs, parameters)]
         best, best_loss = parameters, losses[0]
         last_lost = torch.zeros_like(first)
         settled, epoch = torch.zeros_like(first, dtype=torch.bool), 0
@@ -77,7 +77,7 @@ class SGD:
                     gradient = self._gradient(objective, parameters, chunk)
                     velocity = self.momentum * velocity - now * gradient
                     parameters = parameters + velocity
-                loss = objective.loss(objective.batch.outputs(parameters, objective.X), parameters)
+                loss = objective.value(objective.batch.outputs(parameters, objective.X), parameters)
                 # A loss far above the best so far (or NaN): go back there and on at half the rate.
                 lost = ~(loss <= 4 * best_loss)
                 last_lost = torch.where(lost, epoch, last_lost)
@@ -108,6 +108,4 @@ class SGD:
         evaluation = part.batch.evaluate(parameters, part.X)
         # counts over the expected count of a batch: an unbiased estimate of the full gradient also with padded rows
         expected = objective.sizes / objective.X.shape[1] * chunk.shape[1]
-        weights = (2 * part.counts / expected[:, None])[:, :, None].to(parameters.dtype)
-        fit = evaluation.pull(weights * (evaluation.outputs - part.labels))
-        return fit + 2 * objective.regularization * (parameters - objective.start)
+        return part.gradient_of_rows(evaluation, expected) + 2 * objective.regularization * (parameters - objective.start)

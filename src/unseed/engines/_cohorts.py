@@ -112,6 +112,7 @@ def _objective(replicates: list[int], task: Task, plan: Plan, batch: NetworkBatc
         task.labels[place].to(dtype).transpose(1, 2).flatten(0, 1),
         torch.from_numpy(counts).to(task.X).repeat_interleave(n_groups, dim=0),
         task.regularization,
+        task.loss,
         tuple(seed for seed in seeds for _ in range(n_groups)),
     )
 

@@ -57,6 +57,7 @@ class KernelEngine:
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
+        task = task.as_ridge()
         if not isinstance(task.network, MLP):
             raise InvalidInputError("engine='kernel' knows the kernels of MLP(...) only; use engine='network' for a module")
         self.check_memory(plan, task.X.device, n_jobs)

@@ -54,6 +54,7 @@ class LinearizedEngine:
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> LinearizedReplicates:
         """One tangent kernel and one factorisation per replicate."""
+        task = task.as_ridge()
         batch = make_batch(task, self.width)
         check_network_memory(batch, plan, 1, 8, task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device)

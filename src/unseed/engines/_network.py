@@ -213,7 +213,7 @@ class NetworkReplicates:
         counts = torch.from_numpy(self.plan.counts[replicate]).to(self.task.X)[rows]
         # Training leaves a tangent kernel with errors of its float32 parameters' size: the ridge cannot be smaller.
         floor = 1e-9 if self.parameters.dtype == torch.float32 else 0.0
-        regularization = max(self.task.regularization, floor)
+        regularization = max(self.task.as_ridge().regularization, floor)
         return TangentFit(self.exact_batch, parameters[None].double(), self.task.X[rows], counts, regularization)
 
     def _rows(self, replicate: int) -> Tensor:

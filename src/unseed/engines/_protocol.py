@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +16,7 @@ from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._solvers import Converged, GradientDescent, GradientFlow
 from unseed.errors import InvalidInputError
+from unseed.losses import Loss, Squared, check_trainable
 from unseed.networks import MLP
 
 Network = MLP | Callable[[], torch.nn.Module]
@@ -36,6 +37,8 @@ class Task:
     streams : Streams
         Where random starts come from.
     progress : Progress
+    loss : Loss
+        Of a prediction that misses its label, summed over the outputs.
     """
 
     X: Tensor
@@ -44,6 +47,11 @@ class Task:
     regularization: float
     streams: Streams = field(default_factory=lambda: Streams(0))
     progress: Progress = field(default_factory=Progress)
+    loss: Loss = field(default_factory=Squared)
+
+    def as_ridge(self) -> Task:
+        """The same problem in squares: a loss V/2 · (f − y)² has the fit of the square with λ over V/2."""
+        return replace(self, regularization=self.regularization / (check_trainable(self.loss) / 2), loss=Squared())
 
     @property
     def contrast(self) -> Tensor:

@@ -1,0 +1,131 @@
+"""What a loss is: a few functions of a prediction f and a label y, and the questions that training asks of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from unseed.errors import InvalidInputError
+
+_PROBES = (-2.0, -0.5, 0.0, 1.0, 3.0)
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """What a prediction f costs where the label is y, minus the log-likelihood of y up to a factor and a constant.
+
+    All functions are elementwise, on tensors of one shape and any dtype. A class that inherits from this one need only name
+    itself and give value, gradient and curvature: what else it does not say is that of a loss for numbers on the real line,
+    where f is what is expected of y.
+
+    Examples
+    --------
+    >>> class LogCosh(Loss):
+    ...     name = "log_cosh"
+    ...
+    ...     def value(self, f, y):
+    ...         return torch.nn.functional.softplus(2 * (f - y)) - (f - y)
+    ...
+    ...     def gradient(self, f, y):
+    ...         return torch.tanh(f - y)
+    ...
+    ...     def curvature(self, f, y):
+    ...         return 1 - torch.tanh(f - y) ** 2
+    >>> isinstance(LogCosh(), Loss)
+    True
+    """
+
+    name: ClassVar[str]
+
+    def value(self, f: Tensor, y: Tensor) -> Tensor:
+        """ℓ(f, y)."""
+        ...
+
+    def gradient(self, f: Tensor, y: Tensor) -> Tensor:
+        """∂ℓ/∂f."""
+        ...
+
+    def curvature(self, f: Tensor, y: Tensor) -> Tensor:
+        """∂²ℓ/∂f², nowhere negative."""
+        ...
+
+    def link(self, mean: Tensor) -> Tensor:
+        """The f whose labels have this mean."""
+        return mean
+
+    def inverse_link(self, f: Tensor) -> Tensor:
+        """What is expected of y at f."""
+        return f
+
+    def law(self, f: Tensor, dispersion: Tensor) -> torch.distributions.Distribution:
+        """Law of y at f; the dispersion is its variance where it is normal."""
+        return torch.distributions.Normal(f, dispersion.sqrt())
+
+    def legal(self, labels: Tensor) -> Tensor:
+        """Which labels the law can have, as booleans."""
+        return torch.isfinite(labels)
+
+    def start(self, labels: Tensor, weights: Tensor) -> Tensor:
+        """The best constant f for labels (n, k) that count ``weights`` (n,). Shape (k,)."""
+        return self.link((weights @ labels) / weights.sum())
+
+
+def newton_step(loss: Loss, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Weights V/2 and steps −u/V, with u and V the gradient and curvature of the loss at f.
+
+    The squares with these weights around the working labels f − u/V agree with the loss to second order: one step of
+    Newton's is one ridge.
+
+    Examples
+    --------
+    >>> from unseed.losses import Squared
+    >>> newton_step(Squared(), torch.tensor([1.0]), torch.tensor([3.0]))
+    (tensor([1.]), tensor([2.]))
+    """
+    curvature = loss.curvature(f, y)
+    return curvature / 2, -loss.gradient(f, y) / curvature
+
+
+def constant_curvature(loss: Loss) -> float | None:
+    """V of a loss that is V/2 · (f − y)² up to a constant; None for any other."""
+    f, y = _probes(loss)
+    curvature = loss.curvature(f, y)
+    first = float(curvature[0]) if len(curvature) else 0.0
+    if not 0 < first < float("inf"):
+        return None
+    agree = (
+        torch.allclose(curvature, torch.full_like(curvature, first), rtol=1e-9),
+        torch.allclose(loss.gradient(f, y), first * (f - y), rtol=1e-9, atol=1e-9 * first),
+        torch.allclose(loss.value(f, y) - loss.value(y, y), first / 2 * (f - y) ** 2, rtol=1e-9, atol=1e-9 * first),
+    )
+    return first if all(agree) else None
+
+
+def check_trainable(loss: Loss) -> float:
+    """Return the curvature of a loss that one solve can train; refuse any other."""
+    curvature = constant_curvature(loss)
+    if curvature is None:
+        raise InvalidInputError(
+            f"loss={loss.name!r} is not a constant times (f - y)², and networks are trained in one solve, which needs a "
+            "constant curvature; use loss='squared' (Newton steps for other losses are still to come)"
+        )
+    return curvature
+
+
+def check_labels(loss: Loss, labels: Tensor) -> None:
+    """Refuse labels that the loss cannot have, by the first of them."""
+    illegal = ~loss.legal(labels)
+    if bool(illegal.any()):
+        first = illegal.nonzero()[0].tolist()
+        raise InvalidInputError(
+            f"loss={loss.name!r} cannot have the label {float(labels[tuple(first)]):g} (row {first[0]} of y)"
+        )
+
+
+def _probes(loss: Loss) -> tuple[Tensor, Tensor]:
+    """Predictions and legal labels, every one of these with every one of those."""
+    f, y = torch.cartesian_prod(*2 * [torch.tensor(_PROBES, dtype=torch.float64)]).unbind(1)
+    legal = loss.legal(y)
+    return f[legal], y[legal]

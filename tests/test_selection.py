@@ -7,7 +7,7 @@ from scipy import stats
 from oracles.regression import leave_one_out_by_refitting
 from unseed import MLP, AutoNetwork, LinearizedEngine, PNCRegressor
 from unseed._random import Streams
-from unseed._selection import LeaveOneOut, choice, choose_regularization, evidence_ahead, leave_one_out, select_network
+from unseed._selection import RidgePath, choice, choose_regularization, evidence_ahead, leave_one_out, select_network
 from unseed._selection.criteria import CRITERIA, evidence
 from unseed._selection.landscape import Architecture, Landscape
 from unseed._selection.rows import NEIGHBOURS, representative_rows
@@ -28,14 +28,14 @@ def data(n, noise, rng=RNG):
 def test_closed_form_is_refitting(ridge):
     X, y = data(20, 0.3)
     K = ntk(X, network=NETWORK)
-    errors = LeaveOneOut.of(torch.tensor(K), torch.tensor(y)).errors(ridge)
+    errors = RidgePath.of(torch.tensor(K), torch.tensor(y)).errors(ridge)
     assert_allclose(errors.numpy()[0], leave_one_out_by_refitting(K, y, ridge), rtol=1e-9)
 
 
 def test_no_other_regularization_has_a_smaller_error():
     X, y = data(60, 0.3)
     chosen = choose_regularization(torch.tensor(X), torch.tensor(y), NETWORK, Streams(0))
-    criterion = LeaveOneOut.of(torch.tensor(ntk(X, network=NETWORK)), torch.tensor(y))
+    criterion = RidgePath.of(torch.tensor(ntk(X, network=NETWORK)), torch.tensor(y))
     best = criterion.mean_square(chosen * 60)
     # The search stops at a hundredth of a logarithmic unit, where the score is flat to 1e-5.
     assert (best <= criterion.mean_square(np.logspace(-8, 1, 200)) * (1 + 1e-5)).all()

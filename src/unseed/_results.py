@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
+from unseed._simultaneous import can_be_simulated, quantile_of_largest
 from unseed.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ FloatArray = npt.NDArray[np.float64]
 
 MAX_JOINT_POINTS = 2000
 """Above so many points, a simultaneous band is Bonferroni's."""
-
-_DRAWS_AT_A_TIME, _CHUNKS_OF_DRAWS, _ENOUGH_DRAWS = 1000, 20, 50
 
 
 def check_level(level: float, name: str = "level") -> float:
@@ -44,11 +42,16 @@ def two_sided_quantile(level: float, degrees_of_freedom: float) -> float:
     """Quantile q with P(|T| <= q) = level for Student's t, or the normal law at infinite degrees of freedom.
 
     Computed from the upper tail, so that a level close to 1 keeps all its digits.
+
+    Examples
+    --------
+    >>> round(two_sided_quantile(0.95, 3), 3), round(two_sided_quantile(0.95, np.inf), 3)
+    (3.182, 1.96)
     """
+    from scipy.special import ndtri, stdtrit
+
     upper_tail = (1.0 - check_level(level)) / 2.0
-    if np.isinf(degrees_of_freedom):
-        return float(stats.norm.isf(upper_tail))
-    return float(stats.t.isf(upper_tail, degrees_of_freedom))
+    return float(-ndtri(upper_tail) if np.isinf(degrees_of_freedom) else -stdtrit(degrees_of_freedom, upper_tail))
 
 
 def _frozen(values: FloatArray) -> FloatArray:
@@ -254,11 +257,10 @@ class Prediction:
         pointwise = two_sided_quantile(level, self.degrees_of_freedom)
         bonferroni = two_sided_quantile(1 - (1 - level) / max(n_points, 1), self.degrees_of_freedom)
         quantiles: Any = bonferroni
-        draws_beyond = (1 - level) * _DRAWS_AT_A_TIME * _CHUNKS_OF_DRAWS
-        if self.joint_law is not None and 1 < n_points <= MAX_JOINT_POINTS and draws_beyond >= _ENOUGH_DRAWS:
+        if self.joint_law is not None and 1 < n_points <= MAX_JOINT_POINTS and can_be_simulated(level):
             errors = self.standard_error.reshape(n_points, -1).T  # (n_outputs, n_points)
             laws = zip(self.joint_law.covariance(), errors, strict=True)
-            simulated = np.array([_quantile_of_largest(_correlation(*law), level) for law in laws])
+            simulated = np.array([quantile_of_largest(*law, level) for law in laws])
             quantiles = np.clip(simulated if self.mean.ndim > 1 else simulated[0], pointwise, bonferroni)
         return self._bounds(quantiles * self.standard_error)
 
@@ -292,22 +294,3 @@ class Prediction:
 
     def _bounds(self, half_width: FloatArray) -> FloatArray:
         return np.stack([self.mean - half_width, self.mean + half_width], axis=-1)
-
-
-def _correlation(covariance: FloatArray, errors: FloatArray) -> FloatArray:
-    """Of errors with these standard errors, of which only a part goes together; the rest is independent."""
-    scale = np.maximum(errors, np.finfo(np.float64).tiny)
-    correlation = covariance / scale[:, None] / scale[None, :]
-    np.fill_diagonal(correlation, 1.0)
-    return np.asarray(correlation)
-
-
-def _quantile_of_largest(correlation: FloatArray, level: float) -> float:
-    """Quantile of max |Z_i| for normal Z with these correlations: the same draws every time."""
-    eigenvalues, vectors = np.linalg.eigh(correlation)
-    kept = eigenvalues > 1e-12 * eigenvalues[-1]
-    root = vectors[:, kept] * np.sqrt(eigenvalues[kept])
-    generator = np.random.default_rng(0)
-    shape = (_DRAWS_AT_A_TIME, root.shape[1])
-    largest = [np.abs(generator.standard_normal(shape) @ root.T).max(axis=1) for _ in range(_CHUNKS_OF_DRAWS)]
-    return float(np.quantile(np.concatenate(largest), level))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from unseed_paper.experiment import ERROR_METHODS, INTERVAL_METHODS, Experiment
 from unseed_paper.printed import REAL_TABLES, printed_figures, printed_rows
@@ -28,10 +27,10 @@ def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, floa
     >>> tuple(float(round(bound, 3)) for bound in clopper_pearson(95, 100))
     (0.887, 0.984)
     """
-    tail = (1 - level) / 2
-    low = 0.0 if hits == 0 else float(stats.beta.ppf(tail, hits, n - hits + 1))
-    high = 1.0 if hits == n else float(stats.beta.ppf(1 - tail, hits + 1, n - hits))
-    return low, high
+    from scipy.stats import binomtest
+
+    bounds = binomtest(hits, n).proportion_ci(level, method="exact")
+    return float(bounds.low), float(bounds.high)
 
 
 def summarise(experiment: Experiment, records: Iterable[Record]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _RIDGES = np.logspace(-10, 1, 34)  # relative to the mean diagonal of the kernel
 
 
 @dataclass(frozen=True)
-class LeaveOneOut:
+class RidgePath:
     """Leave-one-out error of kernel ridge regression at any ridge, from one eigendecomposition.
 
     The error at row i is α_i / (A⁻¹)_ii with A = K + ridge · I and α = A⁻¹ y: exactly what refitting without row i and
@@ -35,7 +35,7 @@ class LeaveOneOut:
     projected: Tensor  # (n, n_outputs) labels in the eigenbasis
 
     @classmethod
-    def of(cls, kernel: Tensor, labels: Tensor) -> LeaveOneOut:
+    def of(cls, kernel: Tensor, labels: Tensor) -> RidgePath:
         """Diagonalise once."""
         eigenvalues, vectors = torch.linalg.eigh(kernel)
         return cls(eigenvalues.clamp_min(0.0), vectors, vectors.square(), vectors.T @ labels)
@@ -65,10 +65,10 @@ def choose_regularization(X: Tensor, labels: Tensor, network: MLP, streams: Stre
         X, labels = X[rows], labels[rows]
     kernel = PopulationKernel(network)
     matrix = kernel.ntk_gram(kernel.profile(X))
-    return _best_ridge(LeaveOneOut.of(matrix, labels), scale=float(matrix.diagonal().mean())) / n_rows
+    return _best_ridge(RidgePath.of(matrix, labels), scale=float(matrix.diagonal().mean())) / n_rows
 
 
-def _best_ridge(criterion: LeaveOneOut, scale: float) -> float:
+def _best_ridge(criterion: RidgePath, scale: float) -> float:
     if scale == 0:  # a network that sees nothing of X predicts its mean at every ridge
         return 1.0
     ridges: FloatArray = scale * _RIDGES

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from unseed._results import FloatArray, Prediction, check_level
 from unseed.errors import InvalidInputError
@@ -49,8 +48,10 @@ def binomial_band(levels: npt.ArrayLike, n_points: int, band_level: float = 0.95
     array([[0.4 , 0.6 ],
            [0.9 , 0.99]])
     """
+    from scipy.stats import binom
+
     nominal, tail = np.atleast_1d(np.asarray(levels, dtype=float)), (1 - band_level) / 2
-    counts = [stats.binom.ppf(tail, n_points, nominal), stats.binom.ppf(1 - tail, n_points, nominal)]
+    counts = [binom.ppf(tail, n_points, nominal), binom.ppf(1 - tail, n_points, nominal)]
     return np.stack(counts, axis=-1) / n_points
 
 

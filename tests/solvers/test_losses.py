@@ -125,9 +125,10 @@ def a_task(loss, regularization):
     return Task(torch.tensor(rng.normal(size=(30, 2))), labels, network, regularization, Streams(0), loss=loss)
 
 
-@pytest.mark.parametrize(
-    "engine", [KernelEngine(), LinearizedEngine(width=64), NetworkEngine(width=512, trainer=GaussNewton(steps=100, tolerance=1e-8), dtype="float64")]
-)
+TRAINED = NetworkEngine(width=512, trainer=GaussNewton(steps=100, tolerance=1e-8), dtype="float64")
+
+
+@pytest.mark.parametrize("engine", [KernelEngine(), LinearizedEngine(width=64), TRAINED])
 def test_a_scale_of_the_loss_is_a_scale_of_the_penalty(engine):
     plan = Plan(np.stack([np.ones(30, np.int64), np.random.default_rng(1).integers(0, 3, 30)]), (0,))
     points = torch.linspace(-1, 1, 10, dtype=torch.float64).reshape(5, 2)

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo chromium test test-slow lint docs benchmark benchmark-check scoreboard clean
+.PHONY: demo chromium test test-slow same-numbers lint docs benchmark benchmark-check scoreboard clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed-all
@@ -15,6 +15,10 @@ test: lint
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -s --no-header
+
+# Every number that a user can see, with the commit before and now.
+same-numbers: $(VENV)/.installed-dev
+	$(BIN)/python tests/same_numbers/compare.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""A second look at errors: structure, bowls and noise that differs over x, each against what was put in."""
+"""Models of the errors: structure, quadratics and noise that differs over x, each against what was put in."""
 
 import pickle
 
@@ -48,7 +48,7 @@ class TestCurves:
 
 class TestMisfit:
     def test_noise_is_not_structure(self):
-        # 60 data sets of pure noise: the share that a look takes for structure by chance. With three looks at 1.5 standard
+        # 60 data sets of pure noise: the share that a fit takes for structure by chance. With three fits at 1.5 standard
         # errors, each judged by left-out rows, it stays below a quarter, and what is found is small.
         found = []
         for seed in range(60):
@@ -73,14 +73,14 @@ class TestMisfit:
         misfit = Misfit.find(X, labels, errors)
         assert misfit.mean_square[0] > 0.5 * structure.var()
 
-    def test_the_bowl_knows_the_middle(self):
+    def test_the_quadratic_knows_the_middle(self):
         # Every feature bends too little to be seen alone; together they move the middle by 0.4, against noise of 1.
         X, rng = rows(n=4000, d=16)
         errors = 0.025 * (16 - (X**2).sum(axis=1)) + rng.normal(size=4000)
         misfit = Misfit.find(X, rng.normal(size=(4000, 1)), errors[:, None])
         assert 0.2 < np.sqrt(misfit(np.zeros((1, 16)))[0, 0]) < 0.6
 
-    def test_few_rows_are_not_looked_at(self):
+    def test_few_rows_are_fitted_by_nothing(self):
         X, rng = rows(n=10)
         misfit = Misfit.find(X, rng.normal(size=(10, 2)), rng.normal(size=(10, 2)))
         assert_allclose(misfit(X), np.zeros((10, 2)))

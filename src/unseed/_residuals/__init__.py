@@ -1,4 +1,4 @@
-"""A second look at leave-one-out errors: structure that the network missed, and how the noise differs over x."""
+"""Models of the leave-one-out errors: structure that the network missed, and how the noise differs over x."""
 
 from unseed._residuals.misfit import Misfit
 from unseed._residuals.noise import MIN_ROWS, NoiseModel

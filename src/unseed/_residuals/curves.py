@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,9 +33,10 @@ class Curves:
     offsets: FloatArray
 
     @classmethod
-    def along(cls, X: FloatArray) -> Curves:
-        """Curves along the features of X (n, d)."""
-        directions = _leading(X)
+    def along(cls, X: FloatArray, directions: FloatArray | None = None) -> Curves:
+        """Curves along the features of X (n, d), or along directions (d, f) in their space."""
+        if directions is None:
+            directions = _leading(X)
         ordered = np.sort(X @ directions, axis=0)
         bare = cls(directions, ordered, np.zeros(directions.shape[1] * TERMS))
         return cls(directions, ordered, bare(X).mean(axis=0))
@@ -72,6 +73,29 @@ def ridge_fits(design: FloatArray, targets: FloatArray) -> Iterator[RidgeFit]:
         leverage = np.minimum(left**2 @ shrunk, 1 - 1e-9)
         remaining = (targets - left @ (shrunk * projected)) / (1 - leverage)
         yield RidgeFit(right.T @ (shrunk / singular * projected), targets - remaining)
+
+
+def best_fit(
+    design: FloatArray, targets: FloatArray, gains_of: Callable[[FloatArray], FloatArray], least: float | None
+) -> tuple[RidgeFit, float] | None:
+    """The ridge fit with the largest mean gain, and that gain; None where no fit gains enough.
+
+    Parameters
+    ----------
+    design, targets : arrays of shape (n, p) and (n,)
+    gains_of : function
+        From predictions at rows left out to what each row gains by them.
+    least : float or None
+        Standard errors by which the mean gain must exceed zero; None takes the largest, whatever it is.
+    """
+    best: tuple[RidgeFit, float] | None = None
+    for fit in ridge_fits(design, targets):
+        gains = gains_of(fit.left_out)
+        gain = float(gains.mean())
+        is_enough = least is None or gain > least * gains.std() / np.sqrt(len(gains))
+        if is_enough and (best is None or gain > best[1]):
+            best = fit, gain
+    return best
 
 
 def _leading(X: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unseed._residuals.curves import TERMS, Curves, ridge_fits
+from unseed._residuals.curves import TERMS, Curves, best_fit
 from unseed._results import FloatArray
 
 MIN_ROWS = 4 * TERMS
@@ -14,7 +14,7 @@ MIN_ROWS = 4 * TERMS
 
 _MEAN_LOG_CHI_SQUARE = -1.2703628454614782  # E log χ² with one degree of freedom: −γ − log 2
 _LARGEST_RATIO = 20.0  # of the variance at a point to the average one, either way
-_SURE = 2.0  # standard errors by which varying noise must win
+_STANDARD_ERRORS = 2.0  # by which varying noise must win
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,26 @@ def _shape(X: FloatArray, errors: FloatArray, variance: FloatArray, average: flo
     if average <= 0:
         return None
     curves = Curves.along(X)
+    design = curves(X)
     floor = 1e-6 * float(np.mean(errors**2))
     targets = np.log(errors**2 + floor) - _MEAN_LOG_CHI_SQUARE
-    centre = targets.mean()
-    best, best_gain = None, -np.inf if kind == "varying" else 0.0
-    constant = _surprise(errors, variance + average)
-    for fit in ridge_fits(curves(X), targets - centre):
-        factors = np.exp(fit.left_out)
-        gains = constant - _surprise(errors, variance + average * _limited(factors / factors.mean()))
-        sure = kind == "varying" or gains.mean() > _SURE * gains.std() / np.sqrt(len(gains))
-        if sure and gains.mean() > best_gain:
-            offset = -float(np.log(np.exp(curves(X) @ fit.coefficients).mean()))
-            best, best_gain = LogVariance(curves, fit.coefficients, offset), float(gains.mean())
-    return best
+    constant = _deviance(errors, variance + average)
+
+    def gains(left_out: FloatArray) -> FloatArray:
+        factors = np.exp(left_out)
+        return constant - _deviance(errors, variance + average * _limited(factors / factors.mean()))
+
+    found = best_fit(design, targets - targets.mean(), gains, None if kind == "varying" else _STANDARD_ERRORS)
+    if found is None:
+        return None
+    coefficients = found[0].coefficients
+    return LogVariance(curves, coefficients, -float(np.log(np.exp(design @ coefficients).mean())))
 
 
 def _limited(factors: FloatArray) -> FloatArray:
     return np.clip(factors, 1 / _LARGEST_RATIO, _LARGEST_RATIO)
 
 
-def _surprise(errors: FloatArray, variance: FloatArray) -> FloatArray:
+def _deviance(errors: FloatArray, variance: FloatArray) -> FloatArray:
     """Minus twice the normal log density, without its constant."""
     return np.asarray(np.log(variance) + errors**2 / variance)

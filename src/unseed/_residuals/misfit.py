@@ -106,7 +106,8 @@ class Misfit:
     def _largest_square(self, values: Callable[[Structure], FloatArray], n_points: int) -> FloatArray:
         columns = []
         for k, fits in enumerate(self.fits):
-            squares = [values(structure) ** 2 for structure in (*fits, *self.quadratics[k : k + 1])]
+            structures: list[Structure] = [*fits, *self.quadratics[k : k + 1]]
+            squares = [values(structure) ** 2 for structure in structures]
             columns.append(np.max([np.zeros(n_points), *squares], axis=0))
         return np.stack(columns, axis=1)
 

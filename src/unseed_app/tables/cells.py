@@ -87,16 +87,24 @@ class Cells:
         texts = [f"{value:.0f}" if value == round(value) else repr(float(value)) for value in np.nan_to_num(self.values)]
         return Cells("text", np.array(texts, dtype=object), self.missing)
 
-    def translated(self, kind: Kind, translate: Callable[[str], float]) -> Cells:
-        """Text with every cell translated once; NaN where a cell has no meaning."""
+    def translated(self, translate: Callable[[str], float]) -> Cells:
+        """Text as numbers, every different cell translated once; NaN where one has no meaning, and where it is missing."""
         known = {text: translate(text) for text in set(self.present.tolist())}
         values = [np.nan if gone else known[text] for text, gone in zip(self.values.tolist(), self.missing, strict=True)]
-        return Cells(kind, np.array(values, dtype=np.float64), self.missing)
+        return Cells("number", np.array(values, dtype=np.float64), self.missing)
 
-    def first_bad(self, is_bad: npt.NDArray[np.bool_]) -> int | None:
-        """First row that is there and bad."""
-        rows = np.flatnonzero(is_bad & ~self.missing)
-        return int(rows[0]) if len(rows) else None
+    def as_numbers(self) -> Cells:
+        """The same as numbers, as far as they are some."""
+        if self.kind != "text":
+            return self
+        return self.translated(number_with_comma if self.has_decimal_commas else number)
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether commas are decimal points: some can be nothing else, no cell has a point, and all are numbers then."""
+        if self.kind != "text" or not any(map(_is_decimal_comma, self.present)):
+            return False
+        return all("." not in text and not np.isnan(number_with_comma(text)) for text in self.present)
 
 
 def number(text: str) -> float:
@@ -127,7 +135,7 @@ def looks_like_number(text: str) -> bool:
     return any(pattern.fullmatch(bare) for pattern in (_NUMBER, _DECIMAL_COMMA, _GROUPED, _ENDLESS))
 
 
-def is_decimal_comma(text: str) -> bool:
+def _is_decimal_comma(text: str) -> bool:
     """Whether a comma can only be a decimal point: ``1,5`` and ``1,2345``, not ``1,234``."""
     return bool(_DECIMAL_COMMA.fullmatch(text)) and not _GROUPED.fullmatch(text)
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unseed._progress import Progress
 from unseed.errors import InvalidInputError
-from unseed_app.tables.table import Table, checked_names, counted
+from unseed_app.tables.table import Options, Table, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,21 +36,21 @@ _LONGEST_FIELD = 1 << 20
 Record = tuple[int, list[str]]  # the line it begins at, its fields
 
 
-def read_delimited(path: Path, delimiter: str | None, progress: Progress) -> Table:
+def read_delimited(path: Path, options: Options) -> Table:
     """Read a text table, every cell as the text that stands there."""
     import pandas as pd
 
     source, notes = str(path), list[str]()
     text = _decoded(_unpacked(path.read_bytes(), source, notes), source, notes)
     _note_line_ends(text, notes)
-    delimiter = _checked_delimiter(delimiter, source) if delimiter is not None else _found_delimiter(text, notes)
+    delimiter = _found_delimiter(text, notes) if options.delimiter is None else _checked_delimiter(options.delimiter, source)
     records = _records(text, delimiter, source)
     header_line, header = next(records, (0, []))
     if not any(name.strip() for name in header):
         raise InvalidInputError(f"{source}, line {header_line or 1}: there are no column names, only delimiters or nothing")
     frames, lines = list[pd.DataFrame](), list[int]()
     n_chunks = text.count("\n") // _ROWS_AT_A_TIME + 1
-    with progress.steps(f"reading {path.name}", n_chunks) as report:
+    with options.progress.steps(f"reading {path.name}", n_chunks) as report:
         while chunk := list(islice(records, _ROWS_AT_A_TIME)):
             _check_rows(chunk, header, source, first_row=len(lines) + 1)
             lines += [line for line, _ in chunk]
@@ -60,11 +59,8 @@ def read_delimited(path: Path, delimiter: str | None, progress: Progress) -> Tab
     if not frames:
         raise InvalidInputError(f"{source} has a header and no rows under it")
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-    names, kept = _without_unnamed(frame, header, notes)
-    frame = frame[kept]
-    names, changes = checked_names(names, source)
-    frame.columns = pd.Index(names, dtype=object)
-    return Table(frame, source, (*notes, *changes), np.array(lines))
+    kept = _named(frame, header, notes)
+    return Table.of(frame[kept], [header[i] for i in kept], source, notes, lines=np.array(lines))
 
 
 def _unpacked(data: bytes, source: str, notes: list[str]) -> bytes:
@@ -169,15 +165,15 @@ def _check_rows(rows: list[Record], header: list[str], source: str, first_row: i
             raise InvalidInputError(f"{source}, row {i} (line {line}): the header once more; take the line out")
 
 
-def _without_unnamed(frame: pd.DataFrame, header: list[str], notes: list[str]) -> tuple[list[str], list[int]]:
-    """Leave out columns without a name that are empty or count the rows, as spreadsheets and pandas write them."""
+def _named(frame: pd.DataFrame, header: list[str], notes: list[str]) -> list[int]:
+    """All columns but those without a name that are empty or count the rows, as spreadsheets and pandas write them."""
     kept = []
     for i, name in enumerate(header):
         if name.strip() or not _is_padding(frame[i]):
             kept.append(i)
         else:
             notes.append(f"column {i + 1} has no name and is empty or counts the rows: left out")
-    return [header[i] for i in kept], kept
+    return kept
 
 
 def _is_padding(column: pd.Series) -> bool:

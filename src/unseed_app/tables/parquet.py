@@ -6,20 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from unseed.errors import InvalidInputError
-from unseed_app.tables.limits import check_fits
-from unseed_app.tables.table import Table, checked_names
+from unseed_app.tables.limits import check_fits, check_installed
+from unseed_app.tables.table import Options, Table
 
 _PANDAS_INDEX = "__index_level_0__"
 
 
-def read_parquet(path: Path) -> Table:
+def read_parquet(path: Path, options: Options) -> Table:
     """Read a Parquet file, its types kept."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as missing:
-        raise InvalidInputError("Parquet files need pyarrow; install it with: pip install 'unseed[parquet]'") from missing
+    check_installed("pyarrow", "Parquet files", "parquet")
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     source = str(path)
     try:
@@ -33,13 +31,12 @@ def read_parquet(path: Path) -> Table:
         raise InvalidInputError(f"{source} is a damaged Parquet file: {reason}") from error
     if not len(table):
         raise InvalidInputError(f"{source} has columns and no rows")
-    names, notes = checked_names(table.column_names, source)
-    if _PANDAS_INDEX in names:
+    notes = []
+    if _PANDAS_INDEX in table.column_names:
         notes.append("the index that pandas stored was left out")
-        table, names = table.drop_columns([_PANDAS_INDEX]), [name for name in names if name != _PANDAS_INDEX]
+        table = table.drop_columns([_PANDAS_INDEX])
     frame = pd.DataFrame({i: pd.Series(_column(table, i)) for i in range(table.num_columns)})
-    frame.columns = pd.Index(names, dtype=object)
-    return Table(frame, source, tuple(notes))
+    return Table.of(frame, table.column_names, source, notes)
 
 
 def _column(table: Any, i: int) -> Any:

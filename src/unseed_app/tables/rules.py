@@ -1,26 +1,225 @@
-"""Which rule a column has: found by what most of its cells are, or read from what was remembered."""
+"""One rule for each kind of column: how its cells become numbers, found in training, remembered as plain data."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
 from unseed_app.tables import dates
-from unseed_app.tables.cells import TRUTH, Cells, looks_like_number
-from unseed_app.tables.columns import BooleanRule, CategoryRule, DateRule, NumberRule, Place
+from unseed_app.tables.cells import LARGEST_NUMBER, TRUTH, Cells, looks_like_number, why_not_a_number
+from unseed_app.tables.table import Table, counted, listed
+
+MOST_LEVELS = 50
+"""Different texts that a column of categories may have; nor more than a third of the rows."""
 
 _CELLS_LOOKED_AT = 10_000
 
-Rule = NumberRule | BooleanRule | DateRule | CategoryRule
+
+class Rule(ABC):
+    """What becomes of a column; missing cells become ``fill``, which the training rows gave."""
+
+    kind: ClassVar[str]
+    name: str
+    fill: float | str
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, name: str, cells: Cells, table: Table) -> Self:
+        """Remember what the training rows say."""
+
+    @abstractmethod
+    def meaning(self, cells: Cells) -> Cells:
+        """Numbers, NaN where a cell has no meaning."""
+
+    @abstractmethod
+    def fault(self, cells: Cells, row: int) -> str:
+        """What is wrong with a cell that has no meaning."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """In a few words."""
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the features; the column's own for a single one."""
+        return [self.name]
+
+    def read(self, cells: Cells, table: Table) -> Cells:
+        """What the cells mean; one that has no meaning is refused with its place."""
+        found = self.meaning(cells)
+        bad = np.flatnonzero(np.isnan(found.values) & ~found.missing)
+        if len(bad):
+            row = int(bad[0])
+            raise InvalidInputError(f"{table.place(row, self.name)}: {self.fault(cells, row)}")
+        return found
+
+    def encode(self, found: Cells) -> FloatArray:
+        """Features of cells that were read. Shape (n_rows, n_outputs)."""
+        return np.where(found.missing, self.fill, found.values)[:, None]
+
+
+@dataclass(frozen=True)
+class NumberRule(Rule):
+    """A number as it is; missing ones are the median of the training rows."""
+
+    kind = "number"
+    name: str
+    fill: float
+
+    @classmethod
+    def fit(cls, name: str, cells: Cells, table: Table) -> NumberRule:
+        """Remember the median."""
+        return cls(name, float(np.median(cls(name, 0.0).read(cells, table).present)))
+
+    def meaning(self, cells: Cells) -> Cells:
+        """Finite numbers."""
+        found = cells.as_numbers()
+        return Cells("number", np.where(np.abs(found.values) <= LARGEST_NUMBER, found.values, np.nan), found.missing)
+
+    def fault(self, cells: Cells, row: int) -> str:
+        """Why it is not a number that can be worked with."""
+        return why_not_a_number(str(cells.values[row]))
+
+    def describe(self) -> str:
+        """In a few words."""
+        return "number"
+
+
+@dataclass(frozen=True)
+class BooleanRule(Rule):
+    """1 for true, 0 for false; missing ones are what most training rows have."""
+
+    kind = "boolean"
+    name: str
+    fill: float
+
+    @classmethod
+    def fit(cls, name: str, cells: Cells, table: Table) -> BooleanRule:
+        """Remember the majority."""
+        return cls(name, float(cls(name, 0.0).read(cells, table).present.mean() > 0.5))
+
+    def meaning(self, cells: Cells) -> Cells:
+        """0 and 1, which may also stand there as such."""
+        words = TRUTH | {"1": 1.0, "0": 0.0}
+        return cells if cells.kind == "boolean" else cells.as_text().translated(lambda text: words.get(text.lower(), np.nan))
+
+    def fault(self, cells: Cells, row: int) -> str:
+        """That it is neither."""
+        return f"{str(cells.values[row])!r} is not true or false"
+
+    def describe(self) -> str:
+        """In a few words."""
+        return "true or false → 1 or 0"
+
+
+@dataclass(frozen=True)
+class DateRule(Rule):
+    """Days since the first training date; missing ones are the median of the training rows."""
+
+    kind = "date"
+    name: str
+    form: str
+    first: float
+    fill: float
+
+    @classmethod
+    def fit(cls, name: str, cells: Cells, table: Table) -> DateRule:
+        """Remember the form, the first date and the median."""
+        form = dates.form_of(cells.present.tolist()) if cells.kind == "text" else dates.ISO
+        if form is None:
+            row = int(np.flatnonzero(~cells.missing)[0])
+            raise InvalidInputError(
+                f"{table.place(row, name)}: {cells.values[row]!r} can be day/month or month/day; write dates as YYYY-MM-DD"
+            )
+        found = cls(name, form, 0.0, 0.0).read(cells, table)
+        return cls(name, form, float(found.present.min()), float(np.median(found.present)))
+
+    @property
+    def outputs(self) -> list[str]:
+        """Days, and since when, said in the name."""
+        return [f"{self.name} (days since {dates.as_text(self.first)})"]
+
+    def meaning(self, cells: Cells) -> Cells:
+        """Days since 1970."""
+        return cells if cells.kind == "date" else cells.as_text().translated(dates.reader(self.form))
+
+    def fault(self, cells: Cells, row: int) -> str:
+        """Which form is expected."""
+        return f"{str(cells.as_text().values[row])!r} is not a date of the form {self.form}"
+
+    def encode(self, found: Cells) -> FloatArray:
+        """Days since the first training date. Shape (n_rows, 1)."""
+        return super().encode(found) - self.first
+
+    def describe(self) -> str:
+        """In a few words."""
+        return f"date → days since {dates.as_text(self.first)}, the first in training"
+
+
+@dataclass(frozen=True)
+class CategoryRule(Rule):
+    """One column of 0 and 1 for each text; missing ones are the most frequent text of the training rows."""
+
+    kind = "category"
+    name: str
+    levels: tuple[str, ...]
+    fill: str
+
+    def __post_init__(self) -> None:
+        if self.fill not in self.levels:
+            raise ValueError(f"{self.fill!r} is not one of the levels of {self.name!r}")
+
+    @classmethod
+    def fit(cls, name: str, cells: Cells, table: Table) -> CategoryRule:
+        """Remember the texts."""
+        levels, counts = np.unique(cells.as_text().present.astype(str), return_counts=True)
+        most = max(2, min(MOST_LEVELS, len(cells.values) // 3))
+        if len(levels) > most:
+            raise InvalidInputError(
+                f"{table.source}, column {name!r}: text with {counted(len(levels), 'different value')} in "
+                f"{counted(len(cells.values), 'row')}, such as {listed(levels.tolist(), 2)}; as a category it may have {most} "
+                f"(at most {MOST_LEVELS}, and a third of the rows): leave it out with --drop, or group its values"
+            )
+        return cls(name, tuple(levels.tolist()), str(levels[np.argmax(counts)]))
+
+    @property
+    def outputs(self) -> list[str]:
+        """One for each text."""
+        return [f"{self.name} = {level}" for level in self.levels]
+
+    def meaning(self, cells: Cells) -> Cells:
+        """Which of the texts of the training rows it is."""
+        places = {level: float(i) for i, level in enumerate(self.levels)}
+        return cells.as_text().translated(lambda text: places.get(text, np.nan))
+
+    def fault(self, cells: Cells, row: int) -> str:
+        """Which texts are known."""
+        text = str(cells.as_text().values[row])[:60]
+        return f"the category {text!r} was not in the training rows; known are {listed(self.levels)}"
+
+    def encode(self, found: Cells) -> FloatArray:
+        """Shape (n_rows, n_levels)."""
+        places = np.where(found.missing, self.levels.index(self.fill), found.values)
+        return np.asarray(places[:, None] == np.arange(len(self.levels)), dtype=np.float64)
+
+    def describe(self) -> str:
+        """In a few words."""
+        return f"category ({counted(len(self.levels), 'level')})"
+
+
 _KINDS: dict[str, type[Rule]] = {rule.kind: rule for rule in (NumberRule, BooleanRule, DateRule, CategoryRule)}
 
 
-def find_rule(name: str, cells: Cells, source: str, place: Place) -> Rule:
+def find_rule(name: str, cells: Cells, table: Table) -> Rule:
     """The rule for a column, by what most of its cells are."""
     present = cells.present.tolist()
     if not present:
-        raise InvalidInputError(f"{source}, column {name!r}: every cell is missing; leave it out with --drop")
+        raise InvalidInputError(f"{table.source}, column {name!r}: every cell is missing; leave it out with --drop")
     kind: str = cells.kind
     if kind == "text":
         first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
@@ -28,20 +227,14 @@ def find_rule(name: str, cells: Cells, source: str, place: Place) -> Rule:
             kind = "boolean"
         elif 2 * sum(map(dates.looks_like_date, first)) > len(first):
             kind = "date"
-        elif 2 * sum(map(looks_like_number, first)) > len(first):
-            kind = "number"
-    if kind == "number":
-        return NumberRule.fit(name, NumberRule(name, 0.0).read(cells, place))
-    if kind == "boolean":
-        return BooleanRule.fit(name, BooleanRule(name, 0.0).read(cells, place))
-    if kind == "date":
-        return DateRule.fit(name, cells, place)
-    return CategoryRule.fit(name, cells, source)
+        else:
+            kind = "number" if 2 * sum(map(looks_like_number, first)) > len(first) else "category"
+    return _KINDS[kind].fit(name, cells, table)
 
 
 def rule_to_data(rule: Rule) -> dict[str, Any]:
     """Plain data for JSON."""
-    return {"kind": rule.kind, **asdict(rule)}
+    return {"kind": rule.kind, **asdict(rule)}  # type: ignore[call-overload]
 
 
 def rule_from_data(data: dict[str, Any]) -> Rule:
@@ -50,6 +243,7 @@ def rule_from_data(data: dict[str, Any]) -> Rule:
     kind = _KINDS[fields.pop("kind")]
     if kind is CategoryRule:
         fields["levels"] = tuple(map(str, fields["levels"]))
-    for number_field in {"fill", "first"} & fields.keys() - ({"fill"} if kind is CategoryRule else set()):
-        fields[number_field] = float(fields[number_field])
+    for name in ("first", "fill"):
+        if name in fields and kind is not CategoryRule:
+            fields[name] = float(fields[name])
     return kind(**fields)

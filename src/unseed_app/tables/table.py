@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import difflib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from unseed._progress import Progress
 from unseed.errors import InvalidInputError
+from unseed_app.tables.cells import looks_like_number
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is to be read: the delimiter of a text, the sheet of a workbook (None finds them), and who watches."""
+
+    delimiter: str | None
+    sheet: str | None
+    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,15 @@ class Table:
     lines: npt.NDArray[np.int64] | None = None
     line_word: str = "line"
 
+    @classmethod
+    def of(cls, frame: pd.DataFrame, names: Sequence[str], source: str, notes: Sequence[str] = (), **places: Any) -> Table:
+        """A table whose columns have these names, as they stand in the file; ``places`` are ``lines`` and ``line_word``."""
+        import pandas as pd
+
+        checked, changes = _checked_names(names, source)
+        frame.columns = pd.Index(checked, dtype=object)
+        return cls(frame, source, (*notes, *changes), **places)
+
     @property
     def names(self) -> list[str]:
         """Names of the columns, in the order of the file."""
@@ -59,7 +81,40 @@ class Table:
         return f"{self.source}, row {row + 1}{line}" + ("" if column is None else f", column {column!r}")
 
 
-def checked_names(names: Sequence[str], source: str) -> tuple[list[str], list[str]]:
+def named_columns(option: str, text: str, table: Table) -> list[str]:
+    """Columns that an option names, with commas between them; a name that has commas itself is taken as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = Table(pd.DataFrame({"a": [1], "b": [2], "a,b": [3]}), "three.csv")
+    >>> named_columns("target", "b, a", table), named_columns("target", "a,b", table)
+    (['b', 'a'], ['a,b'])
+    """
+    if text in table.names:
+        return [text]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in table.names:
+            there = f"it has {listed(table.names)}"
+            if close := _closest(name, table.names):
+                there = f"did you mean {listed([close])}?"
+            elif all(map(looks_like_number, table.names)):
+                there += "; is the first line of the file a header?"
+            raise InvalidInputError(f"{option} {name!r} is not a column of {table.source}; {there}")
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise InvalidInputError(f"{option} names {twice[0]!r} twice")
+    return names
+
+
+def _closest(name: str, names: Sequence[str]) -> str:
+    """A name that was probably meant, however it is capitalised; nothing where there is none."""
+    plain = {other.casefold(): other for other in names}
+    close = difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=0.8)
+    return plain[close[0]] if close else ""
+
+
+def _checked_names(names: Sequence[str], source: str) -> tuple[list[str], list[str]]:
     """Names without spaces around them, all there and all different; and notes about what was changed."""
     stripped = [name.strip() for name in names]
     first: dict[str, int] = {}

@@ -10,30 +10,27 @@ from typing import Any
 import numpy as np
 
 from unseed.errors import InvalidInputError
-from unseed_app.tables.limits import check_fits
-from unseed_app.tables.table import Table, checked_names, listed
+from unseed_app.tables.limits import check_fits, check_installed
+from unseed_app.tables.table import Options, Table, listed
 
 _BYTES_PER_BYTE = 4  # of memory for each byte of the unpacked sheets
 
 
-def read_workbook(path: Path, sheet: str | None) -> Table:
+def read_workbook(path: Path, options: Options) -> Table:
     """Read one sheet; formulas count as the values that Excel last saved for them."""
-    try:
-        import openpyxl
-    except ImportError as missing:
-        raise InvalidInputError("Excel workbooks need openpyxl; install it with: pip install 'unseed[excel]'") from missing
+    check_installed("openpyxl", "Excel workbooks", "excel")
+    import openpyxl
+
     source = str(path)
     try:
         _check_claims(path, source)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
-            page, notes = _chosen_sheet(book, sheet, source)
+            page, notes = _chosen_sheet(book, options.sheet, source)
             rows = [list(row) for row in page.iter_rows(values_only=True)]
         finally:
             book.close()
-    except InvalidInputError:
-        raise
-    except (MemoryError, OSError):
+    except (InvalidInputError, MemoryError, OSError):
         raise
     except Exception as error:  # a damaged workbook fails in the zip, the XML or in openpyxl itself, in many ways
         raise InvalidInputError(f"{source} is not an Excel workbook that can be read: {type(error).__name__}") from error
@@ -73,10 +70,9 @@ def _as_table(rows: list[list[Any]], source: str, notes: list[str]) -> Table:
             raise InvalidInputError(f"{source}, row {line}: there are cells to the right of the header's {width}")
     if not body:
         raise InvalidInputError(f"{source} has a header and no rows under it")
-    names, changes = checked_names(["" if name is None else str(name) for name in header[:width]], source)
     frame = pd.DataFrame({i: _typed([row[i] for _, row in body]) for i in range(width)})
-    frame.columns = pd.Index(names, dtype=object)
-    return Table(frame, source, (*notes, *changes), np.array([line for line, _ in body]), "sheet row")
+    names = ["" if name is None else str(name) for name in header[:width]]
+    return Table.of(frame, names, source, notes, lines=np.array([line for line, _ in body]), line_word="sheet row")
 
 
 def _typed(cells: list[Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from unseed._files import replaced
 from unseed.errors import InvalidInputError
+from unseed_app.tables.limits import check_installed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,5 @@ def _cell(value: object) -> object:
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    try:
-        frame.to_parquet(path, index=False, engine="pyarrow")
-    except ImportError as missing:
-        raise InvalidInputError("Parquet files need pyarrow; install it with: pip install 'unseed[parquet]'") from missing
+    check_installed("pyarrow", "Parquet files", "parquet")
+    frame.to_parquet(path, index=False, engine="pyarrow")

@@ -32,7 +32,7 @@ QUICK = {"engine": NetworkEngine(width=32, trainer=GradientDescent(steps=300)), 
 
 @parametrize_with_checks(
     [
-        PNCRegressor(engine=LinearizedEngine(width=32), interval="batching"),
+        PNCRegressor(engine=LinearizedEngine(width=32), interval="batching", network=NETWORK, regularization=0.01),
         PNCRegressor(interval="half_sampling", **QUICK),
         SingleNetworkRegressor(**QUICK),
         DeepEnsembleRegressor(members=2, **QUICK),

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ POINTS = np.random.default_rng(0).normal(size=(5, 3))
 
 
 def assert_matches_oracle(network, X, rtol=1e-12):
-    pairs = [(i, j) for i in range(len(X)) for j in range(len(X))]
-    expected = np.array([pair_kernels(network, X[i], X[j]) for i, j in pairs]).reshape(len(X), len(X), 2)
+    expected = np.empty((len(X), len(X), 2))
+    for i, j in combinations_with_replacement(range(len(X)), 2):
+        expected[i, j] = expected[j, i] = pair_kernels(network, X[i], X[j])
     scale = np.sqrt(np.einsum("ii...->i...", expected)[:, None] * np.einsum("ii...->i...", expected)[None])
     for kernel, values, unit in ((nngp, expected[..., 0], scale[..., 0]), (ntk, expected[..., 1], scale[..., 1])):
         assert np.abs(kernel(X, network=network) - values).max() <= rtol * unit.max()
@@ -88,17 +90,20 @@ def test_relu_angle_keeps_its_digits_through_layers(bias, gap):
 @pytest.mark.parametrize("bias", BIASES, ids=str)
 @pytest.mark.parametrize("depth", [1, 2])
 def test_finite_networks_average_to_the_kernels(activation, bias, depth):
-    network, width, draws = MLP(depth=depth, activation=activation, **BIASES[bias]), 256, 300
+    network, width, draws, together = MLP(depth=depth, activation=activation, **BIASES[bias]), 256, 300, 20
     batch, X = MLPBatch(network, 3, 1, width), torch.tensor(POINTS)
     tangent, outputs = [], []
-    for draw in range(draws):
-        theta = batch.draw(np.random.default_rng(draw))[None]
-        J = torch.autograd.functional.jacobian(lambda p: batch.outputs(p, X[None])[0, :, 0], theta)[:, 0]
-        tangent.append(J @ J.T)
-        outputs.append(batch.outputs(theta, X[None])[0, :, 0])
+    for first in range(0, draws, together):
+        theta = torch.stack([batch.draw(np.random.default_rng(draw)) for draw in range(first, first + together)])
+        found = batch.evaluate(theta, X.expand(together, -1, -1))
+        tangent.append(found.tangent_kernel())
+        outputs.append(found.outputs[:, :, 0])
+    J = torch.autograd.functional.jacobian(lambda p: batch.outputs(p, X[None])[0, :, 0], theta[-1:])[:, 0]
+    assert_allclose(tangent[-1][-1], J @ J.T, rtol=1e-10)
+    start = torch.cat(outputs)
     for samples, expected in (
-        (torch.stack(tangent), ntk(POINTS, network=network)),
-        (torch.stack(outputs)[:, :, None] * torch.stack(outputs)[:, None, :], nngp(POINTS, network=network)),
+        (torch.cat(tangent), ntk(POINTS, network=network)),
+        (start[:, :, None] * start[:, None, :], nngp(POINTS, network=network)),
     ):
         error = samples.mean(0).numpy() - expected
         standard_error = samples.std(0).numpy() / np.sqrt(draws)

@@ -4,6 +4,7 @@ ReLU runs in 40 digits: the slope of its kernel depends on the angle itself, whi
 """
 
 import math
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -22,6 +23,7 @@ FUNCTIONS = {
 mpmath.mp.dps = 40
 
 
+@cache
 def normalisation(activation):
     if activation == "relu":
         return 2.0
@@ -29,6 +31,7 @@ def normalisation(activation):
     return 1 / np.sum(FUNCTIONS[activation][0](z) ** 2 * stats.norm.pdf(z) * 0.005)
 
 
+@cache  # deeper networks on the same points begin with the layers of shallower ones
 def gaussian_moment(activation, q, r, covariance, *, derivative):
     """E[σ(u)σ(v)] or E[σ'(u)σ'(v)] over the plane, (u, v) with variances q, r and the covariance given."""
     if activation == "relu":

@@ -10,7 +10,7 @@ import json
 import sys
 import time
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import torch
 
 from limits import FEATURES, NETWORK, data, machine
 from unseed import SGD, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
-from unseed.costs import Job, NetworkRates, Rates, forecast
+from unseed.costs import Job, Rates, forecast
 from unseed.engines import Engine
 
 ENGINES: dict[str, Engine] = {
@@ -95,8 +95,7 @@ def compare(device: str) -> dict[str, Any]:
     for kind, n_rows, n_points, engine in jobs:
         regressor = estimator(kind, engine, device)
         job = Job.of(regressor, n_rows, FEATURES, n_points)
-        known = rates if job.is_infinite else replace(rates, network=NetworkRates.measure(job))
-        expected = forecast(job, known).seconds
+        expected = forecast(job, rates.completed(job)).seconds
         took = min(seconds(regressor, n_rows, n_points) for _ in range(2))
         points.append(
             {"engine": engine, "kind": kind, "rows": n_rows, "points": n_points, "forecast": expected, "measured": took}

@@ -26,7 +26,7 @@ from unseed import (
     _machine as machine,
 )
 from unseed._random import Streams
-from unseed._solvers import iterated
+from unseed._solvers import StoppedRidge
 from unseed.costs import (
     FullCentre,
     Growth,
@@ -39,14 +39,15 @@ from unseed.costs import (
     shortage,
 )
 from unseed.costs import (
-    _formulas as formulas,
+    _blocks as blocks,
 )
 from unseed.costs import (
-    _memory as memory,
+    _work as work,
 )
 from unseed.engines import FullFit
 from unseed.engines import _forecast as plans
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
+from unseed.networks import make_batch
 from unseed_app.cli import app
 
 RATES = Rates(cubic=3e-9, quadratic=0.0, entry=1e-6, pair=1e-6, cut=0.0, multiplication=1e-9, evaluation=0.01, start=0.0)
@@ -151,7 +152,7 @@ def test_memory_is_what_the_engine_asks_for(n_jobs, engine):
     interval = "cheap_bootstrap"
     found = forecast(job(n=5000, interval=interval, n_jobs=n_jobs, engine=engine), WITH_SOLVERS)
     plan = job(n=5000, interval=interval).plan
-    assert found.bytes == plans.bytes_needed(plan, n_jobs, copies=0 if engine.converges else 4)
+    assert found.bytes == plans.kernel_memory(plan, copies=0 if engine.converges else 4).needed(n_jobs)
 
 
 SOLVERS = SolverRates(spectral=Growth(3e-8, 0.0), mixed=Growth(1.5e-9, 0.0), product=1e-8, symmetric=1e-7)
@@ -176,8 +177,14 @@ def test_stopped_training_by_hand(training, of_a_system):
     assert linear.fitting == pytest.approx(4 * (0.5 + 2e-4 * 250 + 1e-7 * 250**2 + two_groups))
 
 
-def test_steps_are_taken_where_the_solver_takes_them():
-    assert formulas._STEPS_PER_ROW == iterated._STEPS_PER_ROW
+@pytest.mark.parametrize("steps", [89, 90, 91])
+def test_steps_are_taken_where_the_solver_takes_them(steps):
+    training = GradientDescent(steps=steps, rate=1e-3)
+    ridge = StoppedRidge(torch.eye(60, dtype=torch.float64), torch.ones(60, dtype=torch.float64), 1e-3, training, 60.0)
+    ridge.solve(torch.ones(60, 1, dtype=torch.float64))
+    (counted,) = training.closed_form_work(60, 1)
+    assert counted.rate == ("solvers.spectral" if "spectral" in vars(ridge) else "solvers.product")
+    assert ("spectral" in vars(ridge)) == (steps > 1.5 * 60)
 
 
 def test_mixed_precision_is_for_replicates_without_factors():
@@ -190,7 +197,7 @@ def test_mixed_precision_is_for_replicates_without_factors():
 
 
 def test_a_centre_on_all_rows_by_hand(monkeypatch):
-    monkeypatch.setattr("unseed.costs._job.landmarks_for", lambda n, device: 100)
+    monkeypatch.setattr("unseed.costs._blocks.landmarks_for", lambda n, device: 100)
     n, r, points = 10_000, 100, 50
     plain, full = (forecast(in_blocks(n, points, centre=centre, machines=10), WITH_SOLVERS) for centre in ("blocks", "full"))
     building = 1e-6 * n * r + 1e-9 * 1.5 * n * r**2 + 0.5e-6 * r**2 + 2 * C * r**3
@@ -235,7 +242,7 @@ def test_rates_of_solvers_are_measured_where_they_are_asked_for():
 @pytest.fixture
 def little_memory(monkeypatch):
     """Half a gigabyte, wherever it is asked for."""
-    for where in (machine, memory, plans):
+    for where in (machine, work, blocks, plans):
         monkeypatch.setattr(where, "available_bytes", lambda device: 5 * 10**8)
     monkeypatch.setattr("unseed_app.commands.fit.available_bytes", lambda device: 5 * 10**8)
 
@@ -275,7 +282,7 @@ def test_rates_are_positive_on_any_machine():
 
 
 SPEED = NetworkRates(
-    forward=1e-5, step=1e-4, tangent=TangentRates(1e-4, 1e-7), training_tangent=TangentRates(1e-5, 1e-8), start=0.5, bytes=10**9
+    forward=1e-5, step=1e-4, tangent=TangentRates(1e-4, 1e-7), training_tangent=TangentRates(1e-5, 1e-8), start=0.5
 )
 C = 1e-9  # of a factorisation, times n³
 
@@ -288,7 +295,8 @@ def test_linearized_networks_by_hand():
     found = finite(LinearizedEngine(width=64), interval=Batching(4))
     assert found.fitting == pytest.approx(4 * (0.5 + 2e-4 * 250 + 1e-7 * 250**2 + C * 250**3))
     assert found.predicting == pytest.approx(4 * (1e-4 * 260 + 1e-7 * 2500))
-    assert found.bytes == 10**9
+    plan, batch = Batching(4).plan(1000, Streams(0)), make_batch(NETWORK, torch.zeros(1000, 4), 1, 64)
+    assert found.bytes == plans.network_memory(batch, plan, 1, 8).needed()
 
 
 @pytest.mark.parametrize(
@@ -320,14 +328,14 @@ def test_posteriors_and_influences_of_finite_networks_are_counted():
 
 
 def test_rates_of_a_network_are_positive_and_grow_with_it():
-    small, large = (
-        Rates.for_job(job(10, 200, engine=NetworkEngine(width=width), interval=Batching(4))).network for width in (64, 4096)
-    )
-    for rates in (small, large):
-        assert min(rates.forward, rates.step, rates.start, rates.bytes) > 0
-        assert rates.tangent(100, 100) > 0
-    assert large.bytes > 10 * small.bytes
-    assert large.step > small.step
+    jobs = [job(10, 200, engine=NetworkEngine(width=width), interval=Batching(4)) for width in (64, 4096)]
+    known = [Rates.for_job(one) for one in jobs]
+    for rates in known:
+        assert min(rates.network.forward, rates.network.step, rates.network.start) > 0
+        assert rates.network.tangent(100, 100) > 0
+    small, large = (forecast(one, rates).bytes for one, rates in zip(jobs, known, strict=True))
+    assert large > 10 * small > 0
+    assert known[1].network.step > known[0].network.step
 
 
 def test_modules_have_rates_too():

@@ -43,6 +43,11 @@ class Plan:
         """Rows that are counted."""
         return int(self.counts.shape[1])
 
+    @property
+    def distinct_rows(self) -> list[int]:
+        """Rows that each replicate knows, repetitions not counted."""
+        return [int(rows) for rows in np.count_nonzero(self.counts, axis=1)]
+
     def replicates(self) -> Iterator[tuple[npt.NDArray[np.int64], Counts]]:
         """Yield each replicate's distinct rows and their (positive) counts."""
         for counts in self.counts:

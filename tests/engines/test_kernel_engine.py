@@ -140,7 +140,7 @@ def test_noise_variance_of_unequal_batches_does_not_depend_on_the_solver():
 
 def test_memory_is_checked_before_anything_is_allocated(monkeypatch):
     plan = resampling.full_and(resampling.bootstrap(20_000, 4, Streams(0)))
-    assert 1.3 * 8 * 20_000**2 < forecast.bytes_needed(plan) < 1.5 * 8 * 20_000**2
+    assert 1.3 * 8 * 20_000**2 < forecast.kernel_memory(plan).needed() < 1.5 * 8 * 20_000**2
     monkeypatch.setattr(forecast, "available_bytes", lambda device: 3_000_000_000)
     with pytest.raises(NotEnoughMemoryError) as caught:
         forecast.check_memory(plan, torch.device("cpu"))
@@ -188,7 +188,7 @@ print(memory("VmHWM") - before)
         np.save(Path(folder) / "counts.npy", plan.counts)
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=True)
     # beside the n-by-n matrices: blocks of the kernel and the thread's buffers, a fixed amount
-    ratio = (forecast.bytes_needed(plan, copies=copies) + 12e6) / int(done.stdout)
+    ratio = (forecast.kernel_memory(plan, copies).needed() + 12e6) / int(done.stdout)
     # Pieces that were freed but not yet given back to the system make the peak vary: seen are 0.79 to 1.35.
     assert 0.66 < ratio < 1.6
 

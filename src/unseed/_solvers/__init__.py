@@ -12,6 +12,7 @@ from unseed._solvers.ridge import WeightedRidge, random_signs
 from unseed._solvers.sgd import SGD
 from unseed._solvers.spectral import SpectralFilter
 from unseed._solvers.training import Converged, GradientDescent, GradientFlow, Training
+from unseed._solvers.work import Work
 
 __all__ = [
     "SGD",
@@ -27,6 +28,7 @@ __all__ = [
     "StoppedRidge",
     "Training",
     "WeightedRidge",
+    "Work",
     "conjugate_gradients",
     "descend",
     "random_signs",

@@ -22,11 +22,13 @@ from torch import Tensor
 from unseed._checks import check_share, check_whole_number
 from unseed._progress import Progress
 from unseed._solvers.objective import Fit, Objective, norm
+from unseed._solvers.work import Work
 from unseed.networks._protocol import Evaluation
 
 _TRIALS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)  # times the last damping
 _NOTHING = 1e-12  # a loss that falls by less has reached the end of its digits
 _SMALL_GRADIENT = 1e-2  # a loss that stands still with a larger gradient is stuck, not converged
+_TYPICAL_STEPS, _GRADIENTS_OF_A_STEP = 18, 8  # 15 to 30 steps were counted
 _SMALLEST, _LARGEST, _FIRST = 1e-13, 1e8, 1e-3  # relative to the mean diagonal of J Jᵀ
 
 
@@ -57,6 +59,23 @@ class GaussNewton:
         check_whole_number("steps", self.steps, at_least=1)
         check_share("tolerance", self.tolerance)
         check_share("stall", self.stall)
+
+    def network_work(self, n_rows: int, n_outputs: int) -> list[Work]:
+        """What one network takes in a typical number of steps."""
+        size = n_rows * n_outputs
+        damped = [Work("factorisation", (size,), len(_TRIALS)), Work("cut", (size, size), len(_TRIALS))]
+        gradients = Work("network.step", (n_rows,), _GRADIENTS_OF_A_STEP)
+        step = [gradients, Work("network.training_tangent", (n_rows, n_rows)), *damped]
+        return [min(self.steps, _TYPICAL_STEPS) * work for work in step]
+
+    def rows_of_a_step(self, n_rows: int) -> int:
+        """All of them."""
+        return n_rows
+
+    @property
+    def may_end_early(self) -> bool:
+        """A typical number of steps is counted."""
+        return False
 
     def train(self, objective: Objective, progress: Progress) -> Fit:
         """Train every network of the batch; those that have converged are left alone."""

@@ -11,8 +11,6 @@ from torch import Tensor
 from unseed._solvers.spectral import SpectralFilter
 from unseed._solvers.training import GradientDescent, Stopped
 
-_STEPS_PER_ROW = 1.5  # an eigendecomposition of n rows takes as long as this many times n products with a vector
-
 
 @dataclass(frozen=True)
 class StoppedRidge:
@@ -49,13 +47,13 @@ class StoppedRidge:
 
     def _iterates(self, n_columns: int) -> bool:
         training = self.training
-        if not isinstance(training, GradientDescent) or isinstance(training.rate, str) or "spectral" in vars(self):
+        if not isinstance(training, GradientDescent) or "spectral" in vars(self):
             return False
-        if training.steps * n_columns > _STEPS_PER_ROW * len(self.kernel):
+        if not training.goes_by_steps(len(self.kernel), n_columns):
             return False
         # the largest column sum of WK bounds its eigenvalues: below it no direction can diverge
         largest = (self.counts @ self.kernel.abs()).max() / self.n_observations + self.regularization
-        return bool(torch.isfinite(largest)) and training.rate * float(largest) <= 1
+        return bool(torch.isfinite(largest)) and float(training.rate) * float(largest) <= 1
 
     def _descend(self, labels: Tensor) -> Tensor:
         assert isinstance(self.training, GradientDescent)

@@ -12,6 +12,7 @@ from torch import Tensor
 from unseed._checks import check_number, check_share, check_whole_number
 from unseed._progress import Progress
 from unseed._solvers.objective import Fit, Objective, norm
+from unseed._solvers.work import Work
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,19 @@ class SGD:
         if self.momentum != 0:
             check_share("momentum", self.momentum)
         check_share("tolerance", self.tolerance)
+
+    def network_work(self, n_rows: int, n_outputs: int) -> list[Work]:
+        """What one network takes at most: rows are gathered too, and the loss of all is looked at once an epoch."""
+        return [Work("network.step", (n_rows,), 2 * self.epochs)]
+
+    def rows_of_a_step(self, n_rows: int) -> int:
+        """A mini-batch."""
+        return min(n_rows, self.batch_size)
+
+    @property
+    def may_end_early(self) -> bool:
+        """Training stops by itself."""
+        return True
 
     def train(self, objective: Objective, progress: Progress) -> Fit:
         """Train every network of the batch together."""

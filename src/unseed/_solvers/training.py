@@ -12,12 +12,20 @@ import torch
 from torch import Tensor
 
 from unseed._checks import check_number, check_share, check_whole_number
+from unseed._solvers.work import Work
 from unseed.errors import InvalidInputError
+
+STEPS_PER_ROW = 1.5
+"""An eigendecomposition of n rows takes as long as this many times n products with a vector."""
 
 
 @dataclass(frozen=True)
 class Converged:
     """Training until nothing changes any more, t → ∞: the setting of all the paper's theorems."""
+
+    def closed_form_work(self, n_rows: int, n_columns: int) -> list[Work]:
+        """What a system of so many rows and label columns takes, with its matrix there."""
+        return [Work("factorisation", (n_rows,))]
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,10 @@ class GradientFlow:
         """(1 − exp(−2 rate time v)) / v, continued to v = 0."""
         span = 2 * self.rate * self.time
         return torch.where(curvature > 0, -torch.expm1(-span * curvature) / curvature, span)
+
+    def closed_form_work(self, n_rows: int, n_columns: int) -> list[Work]:
+        """An eigendecomposition."""
+        return [Work("solvers.spectral", (n_rows,), asked_by=f"training={self}")]
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,30 @@ class GradientDescent:
         slow = -torch.expm1(self.steps * torch.log1p(-step.clamp_max(0.5)))
         fitted = torch.where(step < 0.5, slow, 1 - (1 - step) ** self.steps)
         return torch.where(curvature > 0, fitted / curvature, 2 * rate * self.steps)
+
+    def goes_by_steps(self, n_rows: int, n_columns: int) -> bool:
+        """Whether products with the kernel, one for each step and column, are cheaper than an eigendecomposition."""
+        return not isinstance(self.rate, str) and self.steps * n_columns <= STEPS_PER_ROW * n_rows
+
+    def closed_form_work(self, n_rows: int, n_columns: int) -> list[Work]:
+        """By the cheaper way, no direction diverging, which only the data know: all entries are looked at for that."""
+        option = f"training={self}"
+        if self.goes_by_steps(n_rows, n_columns):
+            return [Work("solvers.product", (self.steps * n_columns + 1, n_rows, n_rows), asked_by=option)]
+        return [Work("solvers.spectral", (n_rows,), asked_by=option)]
+
+    def network_work(self, n_rows: int, n_outputs: int) -> list[Work]:
+        """What one finite network takes: the gradient of all rows for each step, and at the end."""
+        return [Work("network.step", (n_rows,), self.steps + 1)]
+
+    def rows_of_a_step(self, n_rows: int) -> int:
+        """All of them."""
+        return n_rows
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether that is the most it may take."""
+        return self.tolerance is not None
 
 
 Stopped = GradientFlow | GradientDescent

@@ -1,12 +1,15 @@
-"""What a job will take, before it is begun: time and memory from a few rates of this machine."""
+"""What a job will take, before it is begun: time and memory from a few rates of this machine.
 
-from unseed.costs._finite import NetworkRates, TangentRates
-from unseed.costs._formulas import Forecast, forecast
-from unseed.costs._job import TYPICAL_NETWORK, FullCentre, Job
-from unseed.costs._memory import shortage
-from unseed.costs._rates import Rates
-from unseed.costs._solvers import SolverRates
+Every engine says in amounts of operations what it takes (`unseed.engines.Cost`), and `Rates` have the seconds of each.
+"""
+
+from unseed.costs._blocks import FullCentre
+from unseed.costs._forecast import Forecast, forecast
+from unseed.costs._job import TYPICAL_NETWORK, Job
+from unseed.costs._rates import Rates, SolverRates
 from unseed.costs._timing import Growth
+from unseed.costs._work import shortage
+from unseed.engines._trials import NetworkRates, TangentRates
 
 __all__ = [
     "TYPICAL_NETWORK",

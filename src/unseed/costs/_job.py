@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from joblib import effective_n_jobs
 
@@ -18,9 +16,8 @@ from unseed._estimators.options import PLAIN_NETWORK, is_module, resolve_engine
 from unseed._machine import resolve_device
 from unseed._random import Streams
 from unseed._resampling import Plan
-from unseed._solvers import SGD, Converged, GaussNewton, GradientDescent, Training
-from unseed.engines import Engine, KernelEngine, LinearizedEngine, Network, NetworkEngine, block_rows
-from unseed.engines._blocks import landmarks_for
+from unseed.costs._blocks import FullCentre
+from unseed.engines import Cost, Engine, KernelEngine, Network, Task, block_rows
 from unseed.errors import InvalidInputError, NotAvailableError
 from unseed.intervals import Batching, IntervalMethod, resolve_interval
 from unseed.networks import MLP
@@ -28,27 +25,7 @@ from unseed.networks import MLP
 TYPICAL_NETWORK = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=True)
 """Stands for one that is yet to be chosen."""
 
-_TYPICAL_ITERATIONS = 16  # to a residual of 1e-6: 1, 4, 4, 14, 16, 16, 17 were counted, and 79 where there was hardly any noise
-_ITERATIONS_OF_ALL = 2  # where the preconditioner has seen every row
-
-
-@dataclass(frozen=True)
-class FullCentre:
-    """One network on all rows, by conjugate gradients, beside the blocks.
-
-    Examples
-    --------
-    >>> FullCentre().iterations(20_000, landmarks=2048), FullCentre(max_iterations=10).iterations(20_000, landmarks=2048)
-    (16, 10)
-    """
-
-    tolerance: float = 1e-6
-    max_iterations: int = 200
-
-    def iterations(self, rows: int, landmarks: int) -> int:
-        """A typical number, in proportion to the digits that are wanted: the number itself only the data know."""
-        typical = math.ceil(_TYPICAL_ITERATIONS * max(0.0, math.log10(1 / self.tolerance)) / 6)
-        return max(1, min(self.max_iterations, typical, _ITERATIONS_OF_ALL if landmarks >= rows else typical))
+GROUPS = 2  # base and auxiliary network of every replicate
 
 
 @dataclass(frozen=True)
@@ -105,7 +82,7 @@ class Job:
         check_whole_number("points", self.points, at_least=0)
         if self.block is not None:
             check_whole_number("block", self.block, at_least=1)
-            if not (self.is_infinite and self.engine.converges):
+            if not (self.engine.is_infinite and self.engine.converges):
                 raise InvalidInputError(f"block={self.block} has no engine={self.engine}; use KernelEngine(), or block=None")
             if self.is_stored and self.centre is not None:
                 raise InvalidInputError(f"centre={self.centre} holds all rows in memory; use is_stored=False, or centre=None")
@@ -150,36 +127,9 @@ class Job:
         return replace(self, chooses=True)
 
     @property
-    def is_infinite(self) -> bool:
-        """Whether networks have infinite width: the kernel engine, and blocks."""
-        return isinstance(self.engine, KernelEngine)
-
-    @property
-    def training(self) -> Training:
-        """How long networks are trained that are trained in closed form."""
-        return self.engine.training if isinstance(self.engine, (KernelEngine, LinearizedEngine)) else Converged()
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether a float32 factor may do where none is kept."""
-        return isinstance(self.engine, KernelEngine) and self.engine.precision == "mixed"
-
-    @property
     def n_blocks(self) -> int:
         """Blocks of about equal size; 0 where rows are trained on together."""
         return 0 if self.block is None else max(2, round(self.rows / self.block))
-
-    @property
-    def landmarks(self) -> int:
-        """Rows of the preconditioner of the network on all rows."""
-        return landmarks_for(self.rows, self.device)
-
-    @property
-    def trainer(self) -> GaussNewton | GradientDescent | SGD | None:
-        """What trains finite networks, where they are trained."""
-        if not isinstance(self.engine, NetworkEngine):
-            return None
-        return self.engine.resolve_trainer(self.rows * self.outputs, is_mlp=isinstance(self.network, MLP))
 
     @cached_property
     def plan(self) -> Plan:
@@ -187,14 +137,21 @@ class Job:
         return self.interval.plan(self.rows, Streams(0))
 
     @property
-    def replicate_rows(self) -> list[int]:
-        """Distinct rows of every replicate."""
-        return [int(n) for n in np.count_nonzero(self.plan.counts, axis=1)]
+    def task(self) -> Task:
+        """Rows and labels in shape and place, without memory for more than one of them."""
+        X = torch.zeros(1, self.features, dtype=torch.float64, device=self.device)
+        labels = X.new_zeros(1, GROUPS, self.outputs)
+        return Task(X.expand(self.rows, -1), labels.expand(self.rows, -1, -1), self.network, 0.0)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What the engine says."""
+        return self.engine.cost(self.task, self.plan)
 
     @property
-    def choosing_rows(self) -> int:
-        """Rows that a choice of the network may look at."""
-        return self.rows if self.block is None else self.block
+    def is_mixed(self) -> bool:
+        """Whether blocks are solved with a float32 factor."""
+        return getattr(self.engine, "precision", "double") == "mixed"
 
 
 def _at_a_time(n_jobs: int | None) -> int:

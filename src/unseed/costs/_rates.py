@@ -2,28 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from unseed._selection.criteria import evidence
 from unseed._selection.landscape import Architecture, Landscape
-from unseed._solvers import Converged, WeightedRidge
+from unseed._solvers import GradientDescent, GradientFlow, StoppedRidge, WeightedRidge, Work, solve_ridge
 from unseed._threads import one_thread
-from unseed.costs._finite import NetworkRates
 from unseed.costs._job import TYPICAL_NETWORK, Job
-from unseed.costs._solvers import SolverRates
-from unseed.costs._timing import Growth, best_seconds, busy_seconds
-from unseed.engines import BlockFit
+from unseed.costs._timing import Growth, busy_seconds
+from unseed.costs._work import JobWork
+from unseed.engines import BlockFit, Engine
 from unseed.engines._systems import cut_out
+from unseed.engines._trials import NetworkRates, best_seconds
 from unseed.errors import InvalidInputError
-from unseed.kernels import PopulationKernel
+from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP
 
 # Of a CPU also a power of two, whose columns compete for the same lines of its caches.
 _SIZES = {"cpu": (768, 2048, 2304), "cuda": (8192, 12288)}
+_EIGEN_SIZES = {"cpu": (512, 1536), "cuda": (1024, 4096)}
+_STEPS, _RIDGE = 20, 1e-3
+
+
+@dataclass(frozen=True)
+class SolverRates:
+    """Seconds of solvers other than a Cholesky factor in float64.
+
+    Attributes
+    ----------
+    spectral : Growth
+        Of training that was stopped, by eigenvectors.
+    mixed : Growth
+        Of a solve with a float32 factor and float64 iterations.
+    product : float
+        Of an entry of a matrix that is there in a product with a vector.
+    symmetric : float
+        Of a pair of points in a product of the kernel with itself, no matrix being held.
+    """
+
+    spectral: Growth
+    mixed: Growth
+    product: float
+    symmetric: float
+
+    @classmethod
+    def measure(cls, network: MLP, X: Tensor) -> SolverRates:
+        """By the library's own functions, on some of these rows."""
+        kernel, where = PopulationKernel(network), X.device
+        points, labels = kernel.profile(X), torch.sin(X[:, :1])
+        eigen, sizes = _EIGEN_SIZES[where.type], _SIZES[where.type]
+        spectral = {n: _stopped(kernel, points[slice(0, n)], labels[:n], GradientFlow(time=1.0)) for n in eigen}
+        mixed = {n: _mixed(kernel, points[slice(0, n)], labels[:n]) for n in sizes}
+        n = max(eigen)
+        descent = GradientDescent(steps=_STEPS, rate=1e-6)  # so slow that nothing diverges, and few enough to be taken
+        stepping = _stopped(kernel, points[slice(0, n)], labels[:n], descent) / ((_STEPS + 1) * n**2)
+        product = best_seconds(partial(kernel.ntk_gram_product, points, labels), where, 3)
+        return cls(Growth.fitted(spectral), Growth.fitted(mixed), stepping, product / (len(X) ** 2 / 2))
 
 
 @dataclass(frozen=True)
@@ -54,6 +97,8 @@ class Rates:
         Those of finite networks, for the engines that have them.
     solvers : SolverRates or None
         Those of stopped training, mixed precision and a centre on all rows, for jobs that ask for one of them.
+    own : mapping
+        Those that an engine's own trials have found, by name.
     """
 
     cubic: float
@@ -68,17 +113,14 @@ class Rates:
     start: float = 0.02
     network: NetworkRates | None = None
     solvers: SolverRates | None = None
+    own: Mapping[str, Any] = field(default_factory=dict)
+    second: ClassVar[float] = 1.0  # the rate of what takes the same time anywhere
 
     @classmethod
     def for_job(cls, job: Job) -> Rates:
         """All that a job's forecast needs, on this machine, as busy as it is now."""
         network = job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
-        rates = cls.measure(job.features, job.device, network)
-        if not job.is_infinite:
-            rates = replace(rates, network=NetworkRates.measure(job))
-        if not isinstance(job.training, Converged) or job.is_mixed or job.centre is not None:
-            rates = replace(rates, solvers=SolverRates.measure(network, _some_rows(job.features, job.device)))
-        return rates
+        return cls.measure(job.features, job.device, network).completed(job)
 
     @classmethod
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
@@ -117,27 +159,61 @@ class Rates:
             _task(network, X),
         )
 
+    def completed(self, job: Job) -> Rates:
+        """With those that this job needs beyond: the trials of its engine, and the solvers that it asks for."""
+        trials = job.cost.trials if job.block is None else {}
+        found: dict[str, Any] = {name: trial() for name, trial in trials.items()}
+        work = JobWork.of(job)
+        if any(part.rate.startswith("solvers.") for part in [*work.fitting, *work.predicting]):
+            network = job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
+            found["solvers"] = SolverRates.measure(network, _some_rows(job.features, job.device))
+        known = {rate.name: found.pop(rate.name) for rate in fields(self) if rate.name in found}
+        return replace(self, own={**self.own, **found}, **known)
+
     def factorisation(self, n: float) -> float:
         """C(n)."""
         return Growth(self.cubic, self.quadratic)(n)
-
-    def mixed(self, n: float) -> float:
-        """A solve with a float32 factor."""
-        return self.of_solvers("precision='mixed'").mixed(n)
-
-    def of_solvers(self, option: str) -> SolverRates:
-        """Those that an option needs, or an error that names it."""
-        if self.solvers is None:
-            raise InvalidInputError(f"these rates know nothing of {option}; take Rates.for_job(job)")
-        return self.solvers
 
     def gram(self, n: float) -> float:
         """A symmetric matrix of the kernel."""
         return self.pair * n**2 / 2
 
+    def price(self, work: Iterable[Work], engine: Engine) -> float:
+        """Seconds of an engine's work."""
+        return sum(self._seconds(part, engine) for part in work)
+
+    def _seconds(self, work: Work, engine: Engine) -> float:
+        name, _, attribute = work.rate.partition(".")
+        rate = self.own[name] if name in self.own else getattr(self, name, None)
+        if rate is None:
+            asked_by = work.asked_by or f"engine={engine}"
+            raise InvalidInputError(f"these rates know nothing of {asked_by}; take Rates.for_job(job)")
+        if attribute:
+            rate = attrgetter(attribute)(rate)
+        each: float = rate(*work.sizes) if callable(rate) else rate * math.prod(work.sizes)
+        return work.times * each
+
 
 def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:
     return torch.tensor(np.random.default_rng(0).normal(size=(max(_SIZES[device.type]), n_features)), device=device)
+
+
+def _stopped(kernel: PopulationKernel, points: Profile, labels: Tensor, training: GradientFlow | GradientDescent) -> float:
+    counts = labels.new_ones(len(labels))
+
+    def solve(matrix: Tensor) -> Tensor:
+        return StoppedRidge(matrix, counts, _RIDGE, training, float(len(labels))).solve(labels)
+
+    return busy_seconds(solve, kernel.ntk_gram(points), repetitions=2)
+
+
+def _mixed(kernel: PopulationKernel, points: Profile, labels: Tensor) -> float:
+    counts = labels.new_ones(len(labels))
+
+    def solve(matrix: Tensor) -> Tensor:
+        return solve_ridge(matrix, counts, _RIDGE, labels, is_mixed=True)
+
+    return busy_seconds(solve, kernel.ntk_gram(points))
 
 
 def _evaluation(X: torch.Tensor) -> float:

@@ -1,8 +1,7 @@
-"""How long something takes at best, and how that grows."""
+"""How long something takes while every core is busy, and how that grows."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,13 +10,9 @@ import torch
 from torch import Tensor
 
 from unseed._threads import on_all_cores
+from unseed.engines._trials import seconds_of
 
 _AT_ONCE = 4  # matrices of a trial, at most
-
-
-def best_seconds(function: Callable[[], object], device: torch.device, repetitions: int = 4) -> float:
-    """The least of a few timings: whatever else the machine does only adds."""
-    return min(seconds_of(function, device) for _ in range(repetitions))
 
 
 def busy_seconds(function: Callable[[Tensor], object], matrix: Tensor, repetitions: int = 3) -> float:
@@ -30,15 +25,6 @@ def busy_seconds(function: Callable[[Tensor], object], matrix: Tensor, repetitio
         matrices = [matrix.clone() for _ in range(at_once)]
         times.append(seconds_of(lambda: on_all_cores(function, matrices, device, at_once), device) / cores)  # noqa: B023
     return min(times)
-
-
-def seconds_of(function: Callable[[], object], device: torch.device) -> float:
-    """One timing, to the end of what was begun on a GPU."""
-    _synchronise(device)
-    start = time.perf_counter()
-    function()
-    _synchronise(device)
-    return time.perf_counter() - start
 
 
 @dataclass(frozen=True)
@@ -66,8 +52,3 @@ class Growth:
         whole = each.mean() / n.mean()  # if nothing of it were quadratic
         slope = min(max(slope, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
         return cls(3 * slope, float(each.mean() - slope * n.mean()))
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

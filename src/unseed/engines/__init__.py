@@ -2,6 +2,8 @@
 
 from unseed.engines._anchored import AnchoredPosterior, AnchoredReplicates
 from unseed.engines._blocks import BlockFit, FullFit, block_rows
+from unseed.engines._cost import Cost
+from unseed.engines._forecast import Memory
 from unseed.engines._kernel import KernelEngine, KernelReplicates
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines._network import NetworkEngine, NetworkReplicates
@@ -16,6 +18,7 @@ __all__ = [
     "AnchoredReplicates",
     "BlockFit",
     "Convergence",
+    "Cost",
     "Engine",
     "FullFit",
     "HostCounts",
@@ -26,6 +29,7 @@ __all__ = [
     "LeftOut",
     "LinearizedEngine",
     "LinearizedReplicates",
+    "Memory",
     "Network",
     "NetworkEngine",
     "NetworkReplicates",

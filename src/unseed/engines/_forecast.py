@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
 import torch
 from joblib import effective_n_jobs
 
 from unseed._machine import available_bytes, gigabytes
 from unseed._resampling import Plan
 from unseed.errors import NotEnoughMemoryError
-from unseed.networks import MLPBatch, NetworkBatch
+from unseed.networks import NetworkBatch
 
 LARGE_ROWS = 4096
 """From so many rows on, all cores factorise a system together, one after the other: the fastest way where they are free."""
@@ -19,17 +20,91 @@ LARGE_ROWS = 4096
 _BYTES = 8  # float64
 
 
-def _n_rows(plan: Plan) -> int:
-    return int(plan.counts.shape[1])
+def _fewer_rows(available: int) -> str:
+    return "use fewer rows or a smaller network"
 
 
-def _distinct_rows(plan: Plan) -> list[int]:
-    return [int((counts > 0).sum()) for counts in plan.counts]
+@dataclass(frozen=True)
+class Memory:
+    """What a plan holds at its peak, and what would fit where that does not.
+
+    Parameters
+    ----------
+    bytes : int, or function of n_jobs
+    words : str
+        Who needs them; the amount stands in place of ``{}``.
+    remedy : function of the bytes that are available
+        Names something that fits.
+    refuses : bool
+        Whether a plan that needs more than there is is not begun; not where the amount is a rough one.
+
+    Examples
+    --------
+    >>> Memory(8 * 1000**2, "1,000 rows need {}").needed()
+    8000000
+    """
+
+    bytes: int | Callable[[int | None], int]
+    words: str = "training needs {}"
+    remedy: Callable[[int], str] = _fewer_rows
+    refuses: bool = True
+
+    def needed(self, n_jobs: int | None = None) -> int:
+        """Bytes, with so many workers."""
+        return self.bytes(n_jobs) if callable(self.bytes) else self.bytes
+
+    def shortage(self, device: torch.device, n_jobs: int | None = None) -> str | None:
+        """Why it does not fit, and what would; None where it fits."""
+        needed, available = self.needed(n_jobs), available_bytes(device)
+        if needed <= available:
+            return None
+        return f"{self.words.format(gigabytes(needed))} and {gigabytes(available)} are available; {self.remedy(available)}"
+
+    def check(self, device: torch.device, n_jobs: int | None = None) -> None:
+        """Refuse what cannot fit."""
+        lack = self.shortage(device, n_jobs) if self.refuses else None
+        if lack is not None:
+            raise NotEnoughMemoryError(lack)
+
+
+def kernel_memory(plan: Plan, copies: int = 0) -> Memory:
+    """Of the n-by-n matrices alive at once: the shared Gram matrix, the factors kept, and those being made.
+
+    A factor takes the place of its kernel matrix; ``copies`` is the number of matrices that a solver needs beside it: none for
+    a Cholesky factor on a CPU and one on a GPU, four for an eigendecomposition. Measured peaks lie within a third of it.
+    """
+    words = f"{plan.n_rows:,} rows need {{}} for their kernel matrices"
+    return Memory(partial(_bytes_of_matrices, plan, copies), words, partial(_more_batches, plan.n_rows))
+
+
+def network_memory(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_number: int) -> Memory:
+    """Parameters of all networks, what training one replicate's networks holds, and their tangent kernel.
+
+    Of a torch module the activations are not known, and not counted; what is, is no reason to refuse it.
+    """
+    rows, n_networks = max(plan.distinct_rows), len(plan.counts)
+
+    def needed(batch: NetworkBatch) -> int:
+        # starts and trained parameters, and a few copies while a replicate's networks train
+        parameters = batch.n_parameters * ((1 + n_groups) * n_networks + 4 * n_groups)
+        activations = 6 * n_groups * rows * batch.activations_per_row
+        return bytes_per_number * (parameters + activations) + 3 * _BYTES * (rows * batch.n_outputs) ** 2
+
+    if batch.width is None:
+        return Memory(needed(batch), f"{plan.n_rows:,} rows need {{}}", refuses=False)
+
+    def narrower(available: int) -> str:
+        width = batch.width or 1
+        while width > 1 and needed(batch.resized(width)) > available / 2:
+            width //= 2
+        return f"a width of {width:,} needs {gigabytes(needed(batch.resized(width)))}"
+
+    return Memory(needed(batch), f"{n_networks} networks of width {batch.width:,} on {rows:,} rows need {{}}", narrower)
 
 
 def shares_one_gram(plan: Plan) -> bool:
     """Whether one Gram matrix of all rows is cheaper than one per replicate (it is not for disjoint batches)."""
-    return sum(rows**2 for rows in _distinct_rows(plan)) > _n_rows(plan) ** 2
+    return sum(rows**2 for rows in plan.distinct_rows) > plan.n_rows**2
 
 
 def systems_at_a_time(n_tasks: int, n_jobs: int | None, largest: int = 0) -> int:
@@ -38,75 +113,42 @@ def systems_at_a_time(n_tasks: int, n_jobs: int | None, largest: int = 0) -> int
     return asked if asked > 1 else (cores if cores <= n_tasks and largest < LARGE_ROWS else 1)
 
 
-def bytes_needed(plan: Plan, n_jobs: int | None = None, copies: int = 0) -> int:
-    """Peak of the n-by-n matrices alive at once: the shared Gram matrix, the factors kept, and those being made.
-
-    A factor takes the place of its kernel matrix; ``copies`` is the number of matrices that a solver needs beside it: none for
-    a Cholesky factor on a CPU and one on a GPU, four for an eigendecomposition. Measured peaks lie within a third of it.
-    """
-    n_rows, distinct = _n_rows(plan), _distinct_rows(plan)
+def _bytes_of_matrices(plan: Plan, copies: int, n_jobs: int | None) -> int:
+    n_rows, distinct = plan.n_rows, plan.distinct_rows
     kept = sum(distinct[r] ** 2 for r in plan.reference)
-    if not shares_one_gram(plan):
-        at_once = min(systems_at_a_time(len(distinct), n_jobs, max(distinct)), len(distinct))
-        return _BYTES * (kept + (at_once * (1 + copies) - 1) * max(distinct) ** 2)
-    others = [rows for r, rows in enumerate(distinct) if r not in plan.reference]
-    at_once = min(systems_at_a_time(len(distinct), n_jobs, max(others)), len(distinct))
-    cut = (1 + copies) * max(rows**2 for rows in others)  # out of the matrix that becomes the factor of all rows
-    return _BYTES * (n_rows**2 + max(at_once * cut, kept - n_rows**2 + copies * n_rows**2))
+    shares = shares_one_gram(plan)
+    made = [rows for r, rows in enumerate(distinct) if not shares or r not in plan.reference]
+    at_once = min(systems_at_a_time(len(distinct), n_jobs, max(made)), len(distinct))
+    making = at_once * (1 + copies) * max(made) ** 2
+    if not shares:
+        return _BYTES * (kept + making - max(made) ** 2)
+    # cut out of the matrix that becomes the factor of all rows
+    return _BYTES * (n_rows**2 + max(making, kept - n_rows**2 + copies * n_rows**2))
 
 
-def _batching_bytes(n_rows: int, n_batches: int) -> int:
-    rows = -(-n_rows // n_batches)
-    return _BYTES * (n_batches + 1) * rows**2
+def _more_batches(n_rows: int, available: int) -> str:
+    """Batching that half of what is available is enough for."""
+
+    def needed(n_batches: int) -> int:
+        return _BYTES * (n_batches + 1) * (-(-n_rows // n_batches)) ** 2
+
+    n_batches = 2
+    while needed(n_batches) > available / 2 and n_batches < n_rows // 2:
+        n_batches *= 2
+    return (
+        f"interval=Batching(batches={n_batches}) solves blocks of {-(-n_rows // n_batches):,} rows "
+        f"and needs {gigabytes(needed(n_batches))}"
+    )
+
+
+# What the engines ask for.
 
 
 def check_memory(plan: Plan, device: torch.device, n_jobs: int | None = None, copies: int = 0) -> None:
     """Refuse a plan that cannot fit, and name the batching that would."""
-    needed, available = bytes_needed(plan, n_jobs, copies), available_bytes(device)
-    if needed <= available:
-        return
-    n_rows = _n_rows(plan)
-    n_batches = 2
-    while _batching_bytes(n_rows, n_batches) > available / 2 and n_batches < n_rows // 2:
-        n_batches *= 2
-    block, fits = -(-n_rows // n_batches), _batching_bytes(n_rows, n_batches)
-    raise NotEnoughMemoryError(
-        f"{n_rows:,} rows need {gigabytes(needed)} for their kernel matrices and {gigabytes(available)} are available; "
-        f"interval=Batching(batches={n_batches}) solves blocks of {block:,} rows and needs {gigabytes(fits)}"
-    )
-
-
-def network_bytes(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_number: int) -> int:
-    """Parameters of all networks, what training one replicate's networks holds, and their tangent kernel.
-
-    Of a torch module the activations are not known, and not counted.
-    """
-    rows = max(_distinct_rows(plan))
-    if isinstance(batch, MLPBatch):
-        n_parameters, activations = batch.n_parameters, 6 * n_groups * rows * batch.width * batch.network.depth
-    else:
-        n_parameters, activations = len(batch.draw(np.random.default_rng(0))), 0
-    # starts and trained parameters, and a few copies while a replicate's networks train
-    parameters = n_parameters * ((1 + n_groups) * len(plan.counts) + 4 * n_groups)
-    return bytes_per_number * (parameters + activations) + 3 * _BYTES * (rows * batch.n_outputs) ** 2
+    kernel_memory(plan, copies).check(device, n_jobs)
 
 
 def check_network_memory(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_number: int, device: torch.device) -> None:
     """Refuse networks so wide that their parameters and one replicate's activations cannot fit, and name a width that can."""
-    if not isinstance(batch, MLPBatch):
-        return
-    available = available_bytes(device)
-
-    def needed(width: int) -> int:
-        return network_bytes(replace(batch, width=width), plan, n_groups, bytes_per_number)
-
-    if needed(batch.width) <= available:
-        return
-    width = batch.width
-    while width > 1 and needed(width) > available / 2:
-        width //= 2
-    raise NotEnoughMemoryError(
-        f"{len(plan.counts)} networks of width {batch.width:,} on {max(_distinct_rows(plan)):,} rows need "
-        f"{gigabytes(needed(batch.width))} and {gigabytes(available)} are available; a width of {width:,} needs "
-        f"{gigabytes(needed(width))}"
-    )
+    network_memory(batch, plan, n_groups, bytes_per_number).check(device)

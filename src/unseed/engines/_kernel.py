@@ -11,6 +11,7 @@ from torch import Tensor
 
 from unseed._resampling import Plan
 from unseed._solvers import Converged, Training, WeightedRidge
+from unseed.engines._cost import Cost, kernel_cost
 from unseed.engines._forecast import check_memory
 from unseed.engines._protocol import LeftOut, Task, check_training, influence_values, pooled_noise
 from unseed.engines._systems import Factor, Solver, solve_systems, systems_of
@@ -79,6 +80,15 @@ class KernelEngine:
     def check_memory(self, plan: Plan, device: torch.device, n_jobs: int | None = None) -> None:
         """Refuse a plan whose matrices cannot fit; of use before anything else is done for it."""
         check_memory(plan, device, n_jobs, self.copies(device))
+
+    def cost(self, task: Task, plan: Plan) -> Cost:
+        """Work and memory, before anything is begun."""
+        return kernel_cost(task, plan, self.training, self.copies(task.X.device), is_mixed=self.precision == "mixed")
+
+    @property
+    def is_infinite(self) -> bool:
+        """Networks have infinite width."""
+        return True
 
     def copies(self, device: torch.device) -> int:
         """Matrices that a solver needs beside its own."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from unseed._checks import check_whole_number
 from unseed._resampling import Plan
 from unseed._solvers import Converged, Training
+from unseed.engines._cost import Cost, linearized_cost
 from unseed.engines._forecast import check_network_memory
 from unseed.engines._protocol import LeftOut, Task, check_training, pooled_noise
 from unseed.engines._starts import draw_starts, make_batch
@@ -73,6 +74,15 @@ class LinearizedEngine:
             plan.reference,
             [task.contrast[rows] for rows in references],
         )
+
+    def cost(self, task: Task, plan: Plan) -> Cost:
+        """Work and memory, before anything is begun."""
+        return linearized_cost(task, plan, make_batch(task, self.width), self.training)
+
+    @property
+    def is_infinite(self) -> bool:
+        """Networks have a width."""
+        return False
 
 
 Solved = tuple[TangentFit | None, Tensor]

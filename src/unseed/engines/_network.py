@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from unseed._machine import available_bytes
 from unseed._resampling import Plan
 from unseed._solvers import SGD, Fit, GaussNewton, GradientDescent
 from unseed.engines._cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_elsewhere, train_group
+from unseed.engines._cost import Cost, network_cost
 from unseed.engines._forecast import check_network_memory
 from unseed.engines._protocol import Convergence, LeftOut, Task, pooled_noise
 from unseed.engines._starts import draw_starts, make_batch
@@ -96,6 +97,20 @@ allow_tf32=False)
         _warn_if_not_converged(trained.convergence)
         return trained
 
+    def cost(self, task: Task, plan: Plan) -> Cost:
+        """Work and memory, before anything is begun."""
+        dtype = getattr(torch, self.dtype)
+        batch = make_batch(task, self.width, dtype)
+        trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=batch.is_explicit)
+        n_groups, device = task.labels.shape[1], task.X.device
+        at_once = partial(self.replicates_at_once, n_groups=n_groups, batch=batch, trainer=trainer, device=device)
+        return network_cost(task, plan, batch, trainer, dtype, at_once)
+
+    @property
+    def is_infinite(self) -> bool:
+        """Networks have a width."""
+        return False
+
     def _train_here(self, task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor, trainer: Trainer) -> dict[int, Fit]:
         fits: dict[int, Fit] = {}
         with MatrixPrecision(self.allow_tf32):
@@ -123,8 +138,7 @@ allow_tf32=False)
         of_a_row = batch.width * n_groups * getattr(torch, self.dtype).itemsize
         fitting = int(available_bytes(device) / 2 / (8 * n_rows * batch.network.depth * of_a_row))
         if device.type == "cpu":
-            rows_of_a_step = min(n_rows, trainer.batch_size) if isinstance(trainer, SGD) else n_rows
-            fitting = min(fitting, CPU_ARRAY_BYTES // (rows_of_a_step * of_a_row))
+            fitting = min(fitting, CPU_ARRAY_BYTES // (trainer.rows_of_a_step(n_rows) * of_a_row))
         return max(1, fitting)
 
 

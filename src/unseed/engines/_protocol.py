@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from unseed._solvers import Converged, GradientDescent, GradientFlow
 from unseed.errors import InvalidInputError
 from unseed.losses import Loss, Squared, check_trainable
 from unseed.networks import MLP
+
+if TYPE_CHECKING:
+    from unseed.engines._cost import Cost
 
 Network = MLP | Callable[[], torch.nn.Module]
 
@@ -172,8 +175,17 @@ class Engine(Protocol):
         """Whether `Trained.influence` is defined for these settings: training goes on to convergence."""
         ...
 
+    @property
+    def is_infinite(self) -> bool:
+        """Whether networks have infinite width: a kernel instead of random starts, and no torch module."""
+        ...
+
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None) -> Trained:
         """Train on every replicate of the plan."""
+        ...
+
+    def cost(self, task: Task, plan: Plan) -> Cost:
+        """What that takes, and what it takes to ask the networks; rows and labels of the task may be empty memory."""
         ...
 
 

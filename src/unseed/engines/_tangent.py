@@ -13,7 +13,7 @@ from unseed._solvers import Converged, StoppedRidge, Training, WeightedRidge
 from unseed.engines._protocol import LeftOut, influence_values
 from unseed.networks import NetworkBatch
 
-_POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
+POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
 _NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
 
 
@@ -88,10 +88,10 @@ class TangentFit:
     def posterior_variance(self, X: Tensor, minus: Tensor | None, labels: Tensor) -> Tensor:
         """Diagonal of the covariance, or of that of f(x) − f(x'), a few points at a time. Shape (n_points, k)."""
         parts = []
-        for start in range(0, len(X), _POINTS_AT_A_TIME):
-            here = X[start : start + _POINTS_AT_A_TIME]
+        for start in range(0, len(X), POINTS_AT_A_TIME):
+            here = X[start : start + POINTS_AT_A_TIME]
             m = len(here)
-            both = here if minus is None else torch.cat([here, minus[start : start + _POINTS_AT_A_TIME]])
+            both = here if minus is None else torch.cat([here, minus[start : start + POINTS_AT_A_TIME]])
             covariance = self.posterior_covariance(both, labels)
             variance = covariance.diagonal(dim1=1, dim2=2)  # (k, points)
             if minus is not None:

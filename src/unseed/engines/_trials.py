@@ -1,0 +1,126 @@
+"""How fast finite networks of one architecture are: every operation tried on a few rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from unseed._random import Streams
+from unseed._resampling import Plan
+from unseed.engines._cohorts import Trainer, groups_of_similar_size
+from unseed.engines._protocol import Task
+from unseed.networks import NetworkBatch
+
+_TRIED_ROWS = {"cpu": 512, "cuda": 2048}  # what keeps the device busy
+_TRIED_NUMBERS = {"cpu": 1 << 26, "cuda": 1 << 28}  # activations of a trial of training, at most
+
+
+def best_seconds(function: Callable[[], object], device: torch.device, repetitions: int = 4) -> float:
+    """The least of a few timings: whatever else the machine does only adds."""
+    return min(seconds_of(function, device) for _ in range(repetitions))
+
+
+def seconds_of(function: Callable[[], object], device: torch.device) -> float:
+    """One timing, to the end of what was begun on a GPU."""
+    _wait(device)
+    start = time.perf_counter()
+    function()
+    _wait(device)
+    return time.perf_counter() - start
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+@dataclass(frozen=True)
+class TangentRates:
+    """A tangent kernel between n and m rows takes row · (n + m) + pair · n m seconds, the factor of each left out."""
+
+    row: float
+    pair: float
+
+    @classmethod
+    def measure(cls, batch: NetworkBatch, parameters: Tensor, X: Tensor) -> TangentRates:
+        """From a quarter of the rows, and from all."""
+        few, many = len(X) // 4, len(X)
+        small, large = (
+            best_seconds(partial(batch.cross_kernel, parameters, X[None, :n], X[None, :n]), X.device, 3) for n in (few, many)
+        )
+        pair = max(0.0, large - 4 * small) / (12 * few**2)
+        return cls(max(0.0, large - pair * many**2) / (2 * many), pair)
+
+    def __call__(self, n: float, m: float) -> float:
+        """Seconds."""
+        return self.row * (n + m) + self.pair * n * m
+
+
+@dataclass(frozen=True)
+class NetworkRates:
+    """Seconds of one network.
+
+    Attributes
+    ----------
+    forward : float
+        Of a row's output, in float64.
+    step : float
+        Of a row's output and its share of a gradient, in the precision of training.
+    tangent, training_tangent : TangentRates
+        In float64, and in the precision of training.
+    start : float
+        Of a random start.
+    """
+
+    forward: float
+    step: float
+    tangent: TangentRates
+    training_tangent: TangentRates
+    start: float
+
+    @classmethod
+    def measure(
+        cls, task: Task, batch: NetworkBatch, dtype: torch.dtype, step: Callable[[Tensor], float] = lambda parameters: 0.0
+    ) -> NetworkRates:
+        """Trials on a few rows; ``step`` has the seconds of a row in training, of networks with such parameters."""
+        exact, device = batch.in_double(), task.X.device
+        generator = Streams(0).generator("start")
+        start = best_seconds(lambda: batch.draw(generator), torch.device("cpu"), 2)
+        parameters = batch.draw(generator).to(device)[None]
+        rows = _TRIED_ROWS[device.type] // (1 if batch.is_explicit else 8)  # a module's Jacobian is slow
+        X = _like(task.X, rows)
+        tangent = TangentRates.measure(exact, parameters, X)
+        training = TangentRates.measure(batch, parameters.to(dtype), X.to(dtype)) if dtype != torch.float64 else tangent
+        forward = best_seconds(lambda: exact.outputs(parameters, X[None]), device) / rows
+        return cls(forward, step(parameters.to(dtype)), tangent, training, start)
+
+
+def seconds_of_a_step(
+    task: Task, plan: Plan, batch: NetworkBatch, trainer: Trainer, at_once: Callable[[int], int], n_groups: int, start: Tensor
+) -> float:
+    """Of a row of one network, trained together with those it will be trained with."""
+    sizes, device = plan.distinct_rows, task.X.device
+    numbers = batch.activations_per_row or batch.n_parameters
+    seconds = 0.0
+    for group in groups_of_similar_size(plan, trainer):
+        longest = sizes[group[0]]
+        together = min(len(group), at_once(longest))
+        n_networks = n_groups * together
+        rows = max(1, min(trainer.rows_of_a_step(longest), _TRIED_NUMBERS[device.type] // (n_networks * numbers)))
+        networks = start.expand(n_networks, -1).contiguous()
+        X = _like(task.X, rows).to(start.dtype).expand(n_networks, -1, -1).contiguous()
+        weights = torch.ones(n_networks, rows, batch.n_outputs, dtype=X.dtype, device=device)
+        each = best_seconds(lambda: batch.evaluate(networks, X).pull(weights), device) / rows  # noqa: B023
+        seconds += each * longest * len(group) / together
+    return seconds / (n_groups * sum(sizes))
+
+
+def _like(X: Tensor, n_rows: int) -> Tensor:
+    """Random rows of the same shape, on the same device."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n_rows, *X.shape[1:], generator=generator, dtype=torch.float64).to(X.device)

@@ -10,20 +10,24 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from torch import nn
 
+from oracles.replicates import ReplicatesByHand
 from unseed import (
     MLP,
     SGD,
     GradientDescent,
+    InfinitesimalJackknife,
     KernelEngine,
     LinearizedEngine,
     MonteCarloMean,
     NetworkEngine,
     PNCRegressor,
+    Sectioning,
 )
 from unseed.engines import _cohorts as cohorts
 from unseed.engines import _forecast as forecast
 from unseed.engines import _network as network_engine
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
+from unseed.intervals import resolve_interval
 
 ENGINES = [KernelEngine(), LinearizedEngine(), NetworkEngine(dtype="float64")]
 INTERVALS = ["batching", "cheap_bootstrap", "sectioning", "half_sampling", "infinitesimal_jackknife"]
@@ -38,14 +42,41 @@ def fitted(engine, interval="cheap_bootstrap", y=Y[:, 0], **options):
     return PNCRegressor(engine=engine, interval=interval, **settings).fit(X, y)
 
 
+def assert_is_infinitely_wide(engine, reg, method):
+    """Mean, error, noise and seeds, against ridge regressions written out: to all digits, or as near as a width of 1024 is."""
+    found, by_hand = reg.get_prediction(X_NEW), ReplicatesByHand(method, NETWORK, 0.01, 3, X, Y[:, 0])
+    expected = method.estimate(by_hand, X_NEW)
+    centre, error = expected.centre[:, 0], expected.standard_error[:, 0]
+    assert found.degrees_of_freedom == expected.degrees_of_freedom
+    if isinstance(engine, KernelEngine):
+        assert_allclose(found.mean, centre, rtol=1e-9)
+        assert_allclose(found.standard_error, error, rtol=1e-9)
+        assert_allclose(found.components.noise, by_hand.noise(), rtol=1e-9)
+        assert_allclose(found.components.procedural, by_hand.procedural(X_NEW), rtol=1e-8)
+    else:
+        assert np.abs(found.mean - centre).mean() < 0.05 * Y[:, 0].std()
+        assert_allclose(np.log(found.standard_error / error).mean(), 0.0, atol=0.15)
+        assert_allclose(found.components.noise, by_hand.noise(), rtol=0.1)
+
+
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda e: type(e).__name__)
 class TestEveryEngine:
     @pytest.mark.parametrize("interval", INTERVALS)
     def test_intervals_are_those_of_the_infinitely_wide_network(self, engine, interval):
-        wide, kernel = fitted(engine, interval).get_prediction(X_NEW), fitted(KernelEngine(), interval).get_prediction(X_NEW)
-        assert np.abs(wide.mean - kernel.mean).mean() < 0.05 * Y[:, 0].std()
-        assert_allclose(np.log(wide.standard_error / kernel.standard_error).mean(), 0.0, atol=0.35)
-        assert_allclose(wide.components.noise, kernel.components.noise, rtol=0.3)
+        method = resolve_interval(interval, len(X))
+        assert_is_infinitely_wide(engine, fitted(engine, interval, noise="constant"), method)
+
+    def test_what_is_not_the_infinitely_wide_network_is_noticed(self, engine):
+        sectioning, jackknife = Sectioning(), InfinitesimalJackknife()
+        for wrong, method in (
+            (fitted(engine, "sectioning", noise="constant", regularization=0.1), sectioning),
+            (fitted(engine, "sectioning", noise="constant", y=Y[:, 1]), sectioning),
+            (fitted(engine, "sectioning", noise="constant", network=MLP(width=1024)), sectioning),
+            (fitted(engine, "sectioning", noise="constant"), Sectioning(batches=5)),
+            (fitted(engine, "infinitesimal_jackknife", noise="constant", regularization=0.1), jackknife),
+        ):
+            with pytest.raises(AssertionError):
+                assert_is_infinitely_wide(engine, wrong, method)
 
     def test_same_seed_same_numbers(self, engine):
         one, two = fitted(engine).predict_interval(X_NEW)[1], fitted(engine, n_jobs=2).predict_interval(X_NEW)[1]

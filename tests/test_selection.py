@@ -7,9 +7,9 @@ from scipy import stats
 from oracles.regression import leave_one_out_by_refitting
 from unseed import MLP, AutoNetwork, LinearizedEngine, PNCRegressor
 from unseed._random import Streams
-from unseed._selection import RidgePath, choice, choose_regularization, evidence_ahead, leave_one_out, select_network
+from unseed._selection import RidgePath, choice, choose_regularization, evidence_ahead, ridge_path, select_network
 from unseed._selection.criteria import CRITERIA, evidence
-from unseed._selection.landscape import Architecture, Landscape
+from unseed._selection.objective import Architecture, ScaleObjective
 from unseed._selection.rows import NEIGHBOURS, representative_rows
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
@@ -49,7 +49,7 @@ def test_noisier_labels_get_more_regularization():
 def test_a_subset_stands_for_many_rows(monkeypatch):
     X, y = map(torch.tensor, data(400, 0.3))
     everything = choose_regularization(X, y, NETWORK, Streams(0))
-    monkeypatch.setattr(leave_one_out, "MAX_ROWS", 200)
+    monkeypatch.setattr(ridge_path, "MAX_ROWS", 200)
     subset = choose_regularization(X, y, NETWORK, Streams(0))
     assert 0.2 < subset / everything < 5
     assert choose_regularization(X, y, NETWORK, Streams(0)) == subset
@@ -120,21 +120,21 @@ class TestCriteria:
     @pytest.mark.parametrize("activation", ["relu", "erf", "sin"])
     def test_gradient_in_the_scales(self, activation, name):
         X, y = map(torch.tensor, data(20, 0.3))
-        landscape = Landscape(X, y, Architecture(activation, 2), CRITERIA[name])
+        objective = ScaleObjective(X, y, Architecture(activation, 2), CRITERIA[name])
         point = np.array([-0.3, 0.2, 0.1, 0.1, -2.0])
-        score, slope = landscape.score_and_slope(point)
-        assert_allclose(score, landscape.score(point), rtol=1e-12)
+        score, slope = objective.score_and_slope(point)
+        assert_allclose(score, objective.score(point), rtol=1e-12)
         for i in range(5):
             step = np.zeros(5)
             step[i] = 1e-5
-            difference = (landscape.score(point + step) - landscape.score(point - step)) / 2e-5
+            difference = (objective.score(point + step) - objective.score(point - step)) / 2e-5
             assert_allclose(slope[i], difference, rtol=1e-5, atol=1e-8)
 
     def test_a_hopeless_point_is_a_bad_one_and_not_a_fault(self):
         X, y = map(torch.tensor, data(20, 0.3))
-        landscape = Landscape(X, y, Architecture("erf", 1), lambda matrix, labels: None)
-        assert landscape.score(np.zeros(4)) < -1e9
-        assert landscape.score_and_slope(np.zeros(4))[0] < -1e9
+        objective = ScaleObjective(X, y, Architecture("erf", 1), lambda matrix, labels: None)
+        assert objective.score(np.zeros(4)) < -1e9
+        assert objective.score_and_slope(np.zeros(4))[0] < -1e9
 
 
 class TestRows:
@@ -187,7 +187,7 @@ class TestAutoNetwork:
         assert np.ptp(scale) == 0
 
     def test_fast_structure_is_not_taken_for_noise(self):
-        # From most starts the climb ends where everything is noise: a wave along one of five features.
+        # From most starts the ascent ends where everything is noise: a wave along one of five features.
         rng = np.random.default_rng(0)
         X = rng.normal(size=(250, 5))
         truth = np.sin(5 * X[:, 0])

@@ -11,7 +11,7 @@ from unseed._selection.criteria import resolve_criterion
 from unseed.networks import MLP, ModuleFactory
 
 SCREENING_ROWS, COMPARING_ROWS = 256, 512
-"""Rows on which climbs begin, and on which the best of them are compared; the winner has as many as `AutoNetwork` allows."""
+"""Rows on which ascents begin, and on which the best of them are compared; the winner has as many as `AutoNetwork` allows."""
 
 CLOSE = 0.05
 """Difference of scores per row below which two networks are nearly as good: more rows decide, or both are heard."""

@@ -42,11 +42,10 @@ def evidence(matrix: Tensor, labels: Tensor) -> Score | None:
     n, n_outputs = labels.shape
     inverse = torch.cholesky_inverse(factor)
     weights = inverse @ labels  # α
-    fit = (labels * weights).sum(0).clamp_min(torch.finfo(labels.dtype).tiny) / n  # (n_outputs,)
+    fit = _positive((labels * weights).sum(0)) / n  # (n_outputs,)
     value = -0.5 * fit.log().mean() - factor.diagonal().log().mean()
     # d(zᵀA⁻¹z) = −αᵀ dA α and d log|A| = tr A⁻¹ dA
-    slope = ((weights / fit) @ weights.T / n_outputs - inverse) / (2 * n)
-    return Score(float(value), slope)
+    return Score(float(value), ((weights / fit) @ weights.T / n_outputs - inverse) / (2 * n))
 
 
 def leave_one_out(matrix: Tensor, labels: Tensor) -> Score | None:
@@ -56,16 +55,17 @@ def leave_one_out(matrix: Tensor, labels: Tensor) -> Score | None:
         return None
     n, n_outputs = labels.shape
     inverse = torch.cholesky_inverse(factor)
-    weights = inverse @ labels
-    curvature = inverse.diagonal()[:, None]
+    weights, curvature = inverse @ labels, inverse.diagonal()[:, None]
     errors = weights / curvature
-    mean_square = errors.square().mean(0).clamp_min(torch.finfo(labels.dtype).tiny)
+    mean_square = _positive(errors.square().mean(0))
     # d mean e² = (2/n) tr dA [A⁻¹ diag(e²/A⁻¹_ii) A⁻¹ − α (A⁻¹u)ᵀ], u = e/A⁻¹_ii; the score has −1/(2 mean e²) of it
-    pull = inverse @ (errors / curvature / mean_square)
     spread = inverse @ ((errors.square() / curvature / mean_square).sum(1)[:, None] * inverse)
-    outer = pull @ weights.T
-    slope = ((outer + outer.T) / 2 - spread) / (n * n_outputs)
-    return Score(float(-0.5 * mean_square.log().mean()), slope)
+    outer = inverse @ (errors / curvature / mean_square) @ weights.T
+    return Score(float(-0.5 * mean_square.log().mean()), ((outer + outer.T) / 2 - spread) / (n * n_outputs))
+
+
+def _positive(values: Tensor) -> Tensor:
+    return values.clamp_min(torch.finfo(values.dtype).tiny)
 
 
 CRITERIA: dict[str, Criterion] = {"evidence": evidence, "leave_one_out": leave_one_out}

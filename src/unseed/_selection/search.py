@@ -16,7 +16,7 @@ from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed._selection.choice import CLOSE, AutoNetwork, Candidate, Selection
 from unseed._selection.criteria import Criterion, evidence, resolve_criterion
-from unseed._selection.landscape import Architecture, Climb, Landscape
+from unseed._selection.objective import Architecture, Optimum, ScaleObjective
 from unseed._selection.rows import representative_rows
 from unseed._threads import on_all_cores, one_thread
 from unseed.kernels import PopulationKernel
@@ -24,16 +24,13 @@ from unseed.networks import MLP
 
 SIMPLE = tuple(Architecture(activation, 1) for activation in ("erf", "sin", "relu"))
 DEEPER = tuple(Architecture(activation, 2) for activation in ("erf", "relu"))
-_GRID_SCALES = (8.0, 3.0, 1.0, 0.3, 0.1)  # times 1/√d
-_GRID_RIDGES = (1e-4, 3e-2, 0.5)
 _RELEVANCE_SCALES = (8.0, 2.0)
-_GLANCE, _FIRST, _LONGER, _COMPARE, _POLISH = 12, 20, 60, 15, 20  # evaluations of a climb
-_KEPT = 3  # climbs that go on after the first evaluations
-_HOPELESS = 0.1  # behind a common scale after the first evaluations: relevances do not pay
-_SAME_HILL = 0.02  # difference of scores below which two climbs of an architecture count as one
+_BRIEF, _SHORT, _LONG, _COMPARE, _POLISH = 12, 20, 60, 15, 20  # evaluations of an ascent
+_KEPT = 3  # ascents that go on after the first evaluations
+_TOO_FAR_BEHIND = 0.1  # a common scale after the first evaluations: relevances do not pay
+_SAME_OPTIMUM = 0.02  # difference of scores below which two ascents of an architecture count as one
 _UNDECIDED = 0.02  # difference of scores below which more rows decide
-_CLIMBS = 40  # about so many in all, for the progress bar
-_FASTER = math.log(4.0)  # a restart looks for structure this much faster than the best so far, with a tenth of the noise
+_ASCENTS = 40  # about so many in all, for the progress bar
 
 
 class Rows(NamedTuple):
@@ -48,10 +45,10 @@ def select_network(
 ) -> Selection:
     """Maximise a criterion over architectures and scales.
 
-    Every activation is climbed from the two best points of a coarse grid, with one scale common to all features, and from
-    more starts with a scale for every feature (its relevance), which is charged ½ log n each, so that many features with
-    few rows keep a common scale. The best point is tried with all other architectures. The best of each activation are
-    compared on more rows, and the winner is polished on as many as are allowed. Nothing is random but the rows.
+    Every activation starts from the two best points of a coarse grid, with one scale common to all features, and from more
+    with a scale for every feature (its relevance), each of which costs ½ log n, so that many features with few rows keep a
+    common scale. The best point is tried with all other architectures. The best of each activation are compared on more
+    rows, and the winner is polished on as many as are allowed. Nothing is random but the rows.
 
     Parameters
     ----------
@@ -70,7 +67,7 @@ def select_network(
     generator = streams.generator("selection")
     subsets = [representative_rows(X, n_rows, generator) for n_rows in options.stages]
     few, more, most = (Rows(X[rows], labels[rows]) for rows in subsets)
-    with (progress or Progress()).steps("choosing the network", _CLIMBS) as step:
+    with (progress or Progress()).steps("choosing the network", _ASCENTS) as step:
         search = _Search(few, more, most, resolve_criterion(options.criterion), options.relevance, n_rows, step)
         candidates = search.candidates()
     return Selection(tuple(candidates), options.criterion)
@@ -84,7 +81,7 @@ def _distinct_rows(X: Tensor, labels: Tensor) -> Tensor:
 
 
 def evidence_ahead(X: Tensor, labels: Tensor, network: MLP, ridge: float) -> float:
-    """Evidence per row of the best simple network of a coarse grid, less that of a given one: no climbing, a glance.
+    """Evidence per row of the best simple network of a coarse grid, less that of a given one: no ascent.
 
     Parameters
     ----------
@@ -99,30 +96,9 @@ def evidence_ahead(X: Tensor, labels: Tensor, network: MLP, ridge: float) -> flo
     matrix.diagonal().add_(ridge)
     with one_thread():
         own = evidence(matrix, labels)
-        rows = Rows(X, labels)
-        search = _Search(rows, rows, rows, evidence, with_relevance=False, n_rows=len(X), step=lambda **figures: None)
-        best = max(score for architecture in SIMPLE for score, _ in search.coarse(search.landscape(architecture)))
+        objectives = [ScaleObjective(X, labels, architecture, evidence) for architecture in SIMPLE]
+        best = max(score for objective in objectives for score, _ in objective.coarse())
     return best - own.value if own is not None else math.inf
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A climb and the landscape it ended in."""
-
-    landscape: Landscape
-    climb: Climb
-
-    @property
-    def charged(self) -> float:
-        """Score less ½ log n for every scale beyond the first, per row."""
-        n = len(self.landscape.X)
-        return self.climb.score - 0.5 * math.log(n) * (len(self.climb.point) - 4) / n
-
-    @property
-    def faster(self) -> FloatArray:
-        """Where to look for structure that this climb took for noise."""
-        steps = np.array([_FASTER] * (len(self.climb.point) - 3) + [0.0, 0.0, -math.log(10.0)])
-        return np.asarray(self.climb.point + steps)
 
 
 @dataclass(frozen=True)
@@ -140,105 +116,89 @@ class _Search:
             found = self._screened()
         if len(self.more.X) > len(self.few.X):
             found = self._all_on(self.more, _best_of_each_activation(found), _COMPARE)
-        ranked = _distinct(found, len(found))
+        ranked = _distinct(found)
         if len(self.most.X) > len(self.more.X):
             ranked = self._polished(ranked)
-        return [self._candidate(one) for one in ranked]
+        return [Candidate(one.network(), one.ridge() / self.n_rows, one.penalised) for one in ranked]
 
-    def _screened(self) -> list[_Found]:
+    def _screened(self) -> list[Optimum]:
         found = [self._common_scale(architecture) for architecture in SIMPLE]
         if self.with_relevance and self.few.X.shape[1] > 1:
             found += self._relevances(found)
-        return found + self._transferred(max(found, key=lambda one: one.charged))
+        return found + self._transferred(max(found, key=_penalised))
 
-    def _polished(self, ranked: list[_Found]) -> list[_Found]:
+    def _polished(self, ranked: list[Optimum]) -> list[Optimum]:
         """The winner on all the rows allowed, and one of another activation where it is close: more rows decide."""
         best, *others = ranked
-        unlike = [one for one in others if one.landscape.architecture.activation != best.landscape.architecture.activation]
-        rivals = [one for one in unlike[:1] if one.charged > best.charged - _UNDECIDED]
+        unlike = [one for one in others if one.architecture.activation != best.architecture.activation]
+        rivals = [one for one in unlike[:1] if one.penalised > best.penalised - _UNDECIDED]
         finalists = self._all_on(self.most, [best, *rivals], _POLISH)
-        return sorted(finalists, key=lambda one: -one.charged) + [one for one in others if one not in rivals]
+        return sorted(finalists, key=_penalised, reverse=True) + [one for one in others if one not in rivals]
 
-    def _common_scale(self, architecture: Architecture) -> _Found:
-        landscape = self.landscape(architecture)
-        tried = self.coarse(landscape)
-        glances = [self._climb(landscape, start, _GLANCE) for _, start in tried[:2]]
-        return self._overlooked(self._onwards(landscape, max(glances, key=lambda climb: climb.score)))
+    def _common_scale(self, architecture: Architecture) -> Optimum:
+        objective = ScaleObjective(*self.few, architecture, self.criterion)
+        brief = [self._ascend(objective, start, _BRIEF) for _, start in objective.coarse()[:2]]
+        return self._restarted(self._onwards(max(brief, key=_penalised)))
 
-    def coarse(self, landscape: Landscape) -> list[tuple[float, FloatArray]]:
-        """Best score and point at every scale of the grid, best first."""
-        tried = []
-        for scale in _GRID_SCALES:
-            starts = [self._start(scale, ridge, 1) for ridge in _GRID_RIDGES]
-            tried.append(max(((landscape.score(start), start) for start in starts), key=lambda pair: pair[0]))
-        return sorted(tried, key=lambda pair: -pair[0])
-
-    def _relevances(self, shared: list[_Found]) -> list[_Found]:
-        """A scale for every feature, from many starts: most climbs stop early, the best go on."""
+    def _relevances(self, shared: list[Optimum]) -> list[Optimum]:
+        """A scale for every feature, from many starts: most ascents stop early, the best go on."""
         d = self.few.X.shape[1]
         first = []
         for common in shared:
-            point = common.climb.point
-            starts = [np.concatenate([np.full(d, point[0]), point[1:]])]
-            starts += [self._start(scale, 1e-2, d) for scale in _RELEVANCE_SCALES]
-            first += [_Found(common.landscape, self._climb(common.landscape, start, _FIRST)) for start in starts]
-        enough = max(one.charged for one in shared) - _HOPELESS
-        longer = [self._onwards(one.landscape, one.climb) for one in _distinct(first, _KEPT) if one.charged > enough]
-        longer.sort(key=lambda one: -one.charged)
-        return [self._overlooked(one) for one in longer[:1]] + longer[1:]
+            starts = [np.concatenate([np.full(d, common.point[0]), common.point[1:]])]
+            starts += [common.objective.start(scale, 1e-2, d) for scale in _RELEVANCE_SCALES]
+            first += [self._ascend(common.objective, start, _SHORT) for start in starts]
+        enough = max(map(_penalised, shared)) - _TOO_FAR_BEHIND
+        longer = [self._onwards(one) for one in _distinct(first)[:_KEPT] if one.penalised > enough]
+        longer.sort(key=_penalised, reverse=True)
+        return [self._restarted(one) for one in longer[:1]] + longer[1:]
 
-    def _transferred(self, best: _Found) -> list[_Found]:
+    def _transferred(self, best: Optimum) -> list[Optimum]:
         """Other architectures from the best point so far: what is relevant to one network is relevant to another."""
-        others = [a for a in (*SIMPLE, *DEEPER) if a != best.landscape.architecture]
-        first = [_Found(landscape := self.landscape(a), self._climb(landscape, best.climb.point, _FIRST)) for a in others]
-        promising = best.charged - CLOSE
-        return [self._onwards(one.landscape, one.climb) if one.charged > promising else one for one in first]
+        others = [other for other in (*SIMPLE, *DEEPER) if other != best.architecture]
+        first = [self._on(self.few, other, best.point, _SHORT) for other in others]
+        return [self._onwards(one) if one.penalised > best.penalised - CLOSE else one for one in first]
 
-    def _onwards(self, landscape: Landscape, climb: Climb) -> _Found:
-        return _Found(landscape, self._climb(landscape, climb.point, _LONGER))
+    def _onwards(self, found: Optimum) -> Optimum:
+        return self._ascend(found.objective, found.point, _LONG)
 
-    def _overlooked(self, found: _Found) -> _Found:
-        """Look again for structure that a climb may have taken for noise, a collapse above all."""
-        again = self._climb(found.landscape, found.faster, _GLANCE)
-        return self._onwards(found.landscape, again) if again.score > found.climb.score else found
+    def _restarted(self, found: Optimum) -> Optimum:
+        """Look again for structure that an ascent may have taken for noise, a collapse above all."""
+        again = self._ascend(found.objective, found.restart, _BRIEF)
+        return self._onwards(again) if again.score > found.score else found
 
-    def _climb(self, landscape: Landscape, start: FloatArray, evaluations: int) -> Climb:
-        climb = landscape.climb(start, evaluations)
-        self.step(score=climb.score)
-        return climb
+    def _ascend(self, objective: ScaleObjective, start: FloatArray, evaluations: int) -> Optimum:
+        found = objective.maximise(start, evaluations)
+        self.step(score=found.score)
+        return found
 
-    def _all_on(self, rows: Rows, found: list[_Found], evaluations: int) -> list[_Found]:
-        """Climbs at the same time, each on one thread: two threads for one matrix wait for each other on a busy machine."""
-        return on_all_cores(lambda one: self._on(rows, one, evaluations), found, rows.X.device)
+    def _all_on(self, rows: Rows, found: list[Optimum], evaluations: int) -> list[Optimum]:
+        """The same architectures from the same points, on other rows: at the same time, each on one thread.
 
-    def _on(self, rows: Rows, found: _Found, evaluations: int) -> _Found:
-        """The same architecture from the same point, on other rows."""
-        landscape = Landscape(*rows, found.landscape.architecture, self.criterion)
-        return _Found(landscape, self._climb(landscape, found.climb.point, evaluations))
+        Two threads for one matrix wait for each other on a busy machine.
+        """
+        return on_all_cores(lambda one: self._on(rows, one.architecture, one.point, evaluations), found, rows.X.device)
 
-    def landscape(self, architecture: Architecture) -> Landscape:
-        """Where climbs of an architecture begin."""
-        return Landscape(*self.few, architecture, self.criterion)
-
-    def _start(self, scale: float, ridge: float, n_scales: int) -> FloatArray:
-        return np.array([math.log(scale / math.sqrt(self.few.X.shape[1]))] * n_scales + [0.0, 0.0, math.log(ridge)])
-
-    def _candidate(self, one: _Found) -> Candidate:
-        point, landscape = one.climb.point, one.landscape
-        return Candidate(landscape.network(point), landscape.ridge(point) / self.n_rows, one.charged)
+    def _on(self, rows: Rows, architecture: Architecture, point: FloatArray, evaluations: int) -> Optimum:
+        return self._ascend(ScaleObjective(*rows, architecture, self.criterion), point, evaluations)
 
 
-def _best_of_each_activation(found: list[_Found]) -> list[_Found]:
-    activations = dict.fromkeys(one.landscape.architecture.activation for one in found)
-    families = ([one for one in found if one.landscape.architecture.activation == name] for name in activations)
-    return [max(family, key=lambda one: one.charged) for family in families]
+def _penalised(found: Optimum) -> float:
+    return found.penalised
 
 
-def _distinct(found: list[_Found], count: int) -> list[_Found]:
-    """The best few that are not the same hill of the same architecture."""
-    kept: list[_Found] = []
-    for one in sorted(found, key=lambda one: -one.charged):
-        same = (k for k in kept if k.landscape.architecture == one.landscape.architecture)
-        if all(abs(k.charged - one.charged) > _SAME_HILL for k in same):
+def _best_of_each_activation(found: list[Optimum]) -> list[Optimum]:
+    best: dict[str, Optimum] = {}
+    for one in sorted(found, key=_penalised, reverse=True):
+        best.setdefault(one.architecture.activation, one)
+    return list(best.values())
+
+
+def _distinct(found: list[Optimum]) -> list[Optimum]:
+    """Best first, without those that are the same optimum of the same architecture as a better one."""
+    kept: list[Optimum] = []
+    for one in sorted(found, key=_penalised, reverse=True):
+        same = (other for other in kept if other.architecture == one.architecture)
+        if all(abs(other.penalised - one.penalised) > _SAME_OPTIMUM for other in same):
             kept.append(one)
-    return kept[:count]
+    return kept

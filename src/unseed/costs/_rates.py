@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from unseed._selection.criteria import evidence
-from unseed._selection.landscape import Architecture, Landscape
+from unseed._selection.objective import Architecture, ScaleObjective
 from unseed._solvers import GradientDescent, GradientFlow, StoppedRidge, WeightedRidge, Work, solve_ridge
 from unseed._threads import one_thread
 from unseed.costs._job import TYPICAL_NETWORK, Job
@@ -218,10 +218,10 @@ def _mixed(kernel: PopulationKernel, points: Profile, labels: Tensor) -> float:
 
 def _evaluation(X: torch.Tensor) -> float:
     labels = torch.sin(X[:, :1])
-    landscape = Landscape(X, labels, Architecture("erf", 1), evidence)
+    objective = ScaleObjective(X, labels, Architecture("erf", 1), evidence)
     point = np.array([-1.0, 0.0, 0.0, -3.0])
     with one_thread():
-        return best_seconds(lambda: landscape.score_and_slope(point), X.device)
+        return best_seconds(lambda: objective.score_and_slope(point), X.device)
 
 
 def _task(network: MLP, X: torch.Tensor) -> float:

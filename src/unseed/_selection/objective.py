@@ -1,4 +1,4 @@
-"""A criterion as a function of a network's scales, and the way up its slopes."""
+"""A criterion as a function of a network's scales, and its maximum by gradients."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _SCALE, _BIAS, _WEIGHT, _RIDGE = (-9.0, 4.0), (-4.0, 3.0), (-3.0, 2.0), (math.lo
 _SPREADS = 3.0, 1.5, 1.0, 5.0
 _WORST_CONDITION = math.log(1e10)  # diagonal of the kernel over what is added to it
 _FAILED = 1e10  # of a point where the kernel matrix cannot be factorised
+_GRID_SCALES, _GRID_RIDGES = (8.0, 3.0, 1.0, 0.3, 0.1), (1e-4, 3e-2, 0.5)
+_SHORTER = math.log(4.0)  # a restart begins at length scales this much shorter, with a tenth of the noise
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,50 @@ class Architecture:
     depth: int
 
 
-@dataclass(frozen=True)
-class Climb:
-    """Where a climb ended: (log scales, log bias_scale, log weight_std, log ρ), and the score there."""
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Where an ascent ended: (log scales, log bias_scale, log weight_std, log ρ), and the score there."""
 
+    objective: ScaleObjective
     point: FloatArray
     score: float
 
+    @property
+    def architecture(self) -> Architecture:
+        """That of the objective."""
+        return self.objective.architecture
+
+    @property
+    def penalised(self) -> float:
+        """Score less ½ log n for every scale beyond the first, per row."""
+        n = len(self.objective.X)
+        return self.score - 0.5 * math.log(n) * (len(self.point) - 4) / n
+
+    @property
+    def restart(self) -> FloatArray:
+        """Where to look for structure that this ascent took for noise."""
+        steps = np.array([_SHORTER] * (len(self.point) - 3) + [0.0, 0.0, -math.log(10.0)])
+        return np.asarray(self.point + steps)
+
+    def network(self) -> MLP:
+        """The point as an ordinary network."""
+        return MLP(
+            depth=self.architecture.depth,
+            activation=self.architecture.activation,
+            weight_std=float(np.exp(self.point[-2])),
+            bias_scale=float(np.exp(self.point[-3])),
+            input_scale=tuple(np.broadcast_to(np.exp(self.point[:-3]), self.objective.X.shape[1]).tolist()),
+        )
+
+    def ridge(self) -> float:
+        """ρ times the kernel's variation, what is added to the diagonal of the kernel."""
+        with torch.no_grad():
+            variation = float(_variation(self.objective.kernel(torch.tensor(self.point, device=self.objective.X.device))))
+        return float(np.exp(self.point[-1])) * variation
+
 
 @dataclass(frozen=True)
-class Landscape:
+class ScaleObjective:
     """Score of one architecture over its scales, one common to all features or one for each."""
 
     X: Tensor  # (n, d)
@@ -77,8 +113,20 @@ class Landscape:
         prior, prior_slope = self._prior(point)
         return found.value + prior - float(penalty.detach()), slopes + prior_slope
 
-    def climb(self, start: FloatArray, evaluations: int) -> Climb:
-        """Go uphill from a point."""
+    def start(self, scale: float, ridge: float, n_scales: int = 1) -> FloatArray:
+        """The point with this scale, times 1/√d, for each of the features."""
+        return np.array([math.log(scale / math.sqrt(self.X.shape[1]))] * n_scales + [0.0, 0.0, math.log(ridge)])
+
+    def coarse(self) -> list[tuple[float, FloatArray]]:
+        """Best score and point at every scale of a grid, best first."""
+        tried = []
+        for scale in _GRID_SCALES:
+            starts = [self.start(scale, ridge) for ridge in _GRID_RIDGES]
+            tried.append(max(((self.score(start), start) for start in starts), key=lambda pair: pair[0]))
+        return sorted(tried, key=lambda pair: -pair[0])
+
+    def maximise(self, start: FloatArray, evaluations: int) -> Optimum:
+        """Gradient ascent from a point."""
 
         def negative(point: FloatArray) -> tuple[float, FloatArray]:
             score, slope = self.score_and_slope(point)
@@ -93,23 +141,7 @@ class Landscape:
             bounds=bounds,
             options={"maxiter": evaluations, "maxfun": evaluations, "ftol": 1e-6, "gtol": 1e-5},
         )
-        return Climb(np.asarray(found.x), -float(found.fun))
-
-    def network(self, point: FloatArray) -> MLP:
-        """The point as an ordinary network."""
-        return MLP(
-            depth=self.architecture.depth,
-            activation=self.architecture.activation,
-            weight_std=float(np.exp(point[-2])),
-            bias_scale=float(np.exp(point[-3])),
-            input_scale=tuple(np.broadcast_to(np.exp(point[:-3]), self.X.shape[1]).tolist()),
-        )
-
-    def ridge(self, point: FloatArray) -> float:
-        """ρ times the kernel's variation, what is added to the diagonal of the kernel."""
-        with torch.no_grad():
-            variation = float(_variation(self.kernel(torch.tensor(point, device=self.X.device))))
-        return float(np.exp(point[-1])) * variation
+        return Optimum(self, np.asarray(found.x), -float(found.fun))
 
     def _matrix(self, point: Tensor) -> tuple[Tensor, Tensor]:
         """A, and what is taken off the score where a solve with it would lose digits."""

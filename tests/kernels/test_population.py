@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
+from unseed._expectations import _arcs as arcs
+from unseed._expectations import _geometry as geometry
 from unseed.errors import AccuracyWarning, InvalidInputError
 from unseed.kernels import PopulationKernel, nngp, ntk
-from unseed.kernels import _geometry as geometry
-from unseed.kernels import _shallow as shallow
 from unseed.networks import MLPBatch
 
 BIASES = {
@@ -249,7 +249,7 @@ def test_the_short_cut_of_one_hidden_layer(options, close, path, monkeypatch):
     monkeypatch.setattr(geometry, "HAS_FAST_ARCS", True)  # also where it is not the faster way
     monkeypatch.setattr(geometry, "MKL_IS_FAST", path != "numpy")
     if path == "plain":
-        monkeypatch.setattr(shallow, "_without_python", lambda: shallow.pairs_times)
+        monkeypatch.setattr(arcs, "_without_python", lambda: arcs.pairs_times)
     rng = np.random.default_rng(0)
     right = rng.normal(size=(1500, 6))
     near = np.concatenate([right[:4], -right[4:6]])
@@ -266,17 +266,23 @@ def test_the_short_cut_does_without_a_compiler_of_scripts(monkeypatch):
         raise NotImplementedError
 
     monkeypatch.setattr(torch.jit, "script", is_gone)
-    shallow._without_python.cache_clear()
-    assert shallow._without_python() is shallow.pairs_times
-    shallow._without_python.cache_clear()
+    arcs._without_python.cache_clear()
+    assert arcs._without_python() is arcs.pairs_times
+    arcs._without_python.cache_clear()
 
 
 def test_the_short_cut_is_for_one_hidden_relu_layer(monkeypatch):
     monkeypatch.setattr(geometry, "HAS_FAST_ARCS", True)
     points, columns = torch.eye(4, dtype=torch.float64), torch.ones(4, 1, dtype=torch.float64)
 
+    taken = []
+    monkeypatch.setattr(arcs.ArcProduct, "times", lambda *arguments: taken.append(arguments) or columns)
+
     def is_taken(network):
-        return shallow.ShallowColumns.of(network, PopulationKernel(network).profile(points), columns) is not None
+        taken.clear()
+        kernel = PopulationKernel(network)
+        kernel.ntk_product(kernel.profile(points), kernel.profile(points), columns)
+        return bool(taken)
 
     assert is_taken(MLP(bias_scale=1.0))
     for other in (MLP(bias_scale=1.0, depth=2), MLP(activation="erf"), MLP(bias_scale=1.0, bias_init="zero")):
@@ -305,7 +311,7 @@ def test_threads_change_nothing():
 
 @pytest.mark.parametrize("path", ["numpy", "mkl", "neither"])
 def test_both_ways_to_an_arctangent_agree(path, monkeypatch):
-    monkeypatch.setattr("unseed.kernels._geometry._NUMPY_IS_VECTORISED", path == "numpy")
-    monkeypatch.setattr("unseed.kernels._geometry.MKL_IS_FAST", path == "mkl")
-    monkeypatch.setattr("unseed.kernels._geometry.HAS_FAST_ARCS", path != "neither")
+    monkeypatch.setattr("unseed._expectations._geometry._NUMPY_IS_VECTORISED", path == "numpy")
+    monkeypatch.setattr("unseed._expectations._geometry.MKL_IS_FAST", path == "mkl")
+    monkeypatch.setattr("unseed._expectations._geometry.HAS_FAST_ARCS", path != "neither")
     assert_matches_oracle(MLP(depth=2, bias_scale=1.0), POINTS[:3])

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from unseed import MLP
-from unseed.kernels import _scratch as scratch
+from unseed._expectations import _scratch as scratch
 from unseed.kernels import ntk
 from unseed.kernels._gram import CPU_TEMPORARY_BYTES
 

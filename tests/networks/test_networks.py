@@ -50,14 +50,14 @@ def test_derivatives_are_derivatives(name):
     activation = resolve_activation(name)
     u = torch.linspace(-6, 6, 101, dtype=torch.float64)  # misses 0, ReLU's kink... by no symmetric node
     u = u[u.abs() > 1e-3].requires_grad_()
-    (expected,) = torch.autograd.grad(activation.function(u).sum(), u)
-    assert_allclose(activation.derivative(u.detach()), expected, rtol=1e-12, atol=1e-15)
+    (expected,) = torch.autograd.grad(activation.value(u).sum(), u)
+    assert_allclose(activation.slope(u.detach()), expected, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ACTIVATION_NAMES)
 def test_normalisation_against_monte_carlo(name):
     activation = resolve_activation(name)
-    squares = activation.function(torch.tensor(np.random.default_rng(0).standard_normal(200_000))) ** 2
+    squares = activation.value(torch.tensor(np.random.default_rng(0).standard_normal(200_000))) ** 2
     assert abs(float(squares.mean()) * activation.normalisation - 1) < 5 * float(squares.std() / squares.mean()) / 200_000**0.5
 
 

@@ -98,7 +98,7 @@ def _forward(batch: MLPBatch, parameters: Tensor, inputs: Tensor, kept: list[Ten
     signal = inputs * torch.tensor(network.first_layer_factors(batch.n_features), dtype=inputs.dtype, device=inputs.device)
     for layer, (weight, bias) in enumerate(batch.layers(parameters)):
         if layer:
-            signal = activation.function(signal) * kept[layer - 1]
+            signal = activation.value(signal) * kept[layer - 1]
         signal = signal @ (batch.factor(layer) * weight[0]).T
         if bias is not None:
             signal = signal + network.bias_scale * bias[0]

@@ -5,14 +5,10 @@ Nearly parallel points lose the digits that `unseed.kernels._recursion` takes pa
 
 from __future__ import annotations
 
-import math
-
-import torch
 from torch import Tensor
 
 from unseed.errors import InvalidInputError
-
-DIFFERENTIABLE = ("relu", "erf", "sin")
+from unseed.networks import ACTIVATIONS, resolve_activation
 
 
 def ntk_of_scales(
@@ -26,12 +22,14 @@ def ntk_of_scales(
     input_scale : Tensor of shape (d,) or (1,)
         Relevance of every feature, or one for all.
     weight_std, bias_scale : Tensor of shape ()
-    activation : {"relu", "erf", "sin"}
+    activation : str
+        One whose moments can be differentiated.
     depth : int
     """
-    moments = {"relu": _relu_moments, "erf": _erf_moments, "sin": _sin_moments}.get(activation)
+    moments = resolve_activation(activation).expectations.of_covariance
     if moments is None:
-        raise InvalidInputError(f"activation={activation!r} has no differentiable kernel; use one of {DIFFERENTIABLE}")
+        able = tuple(one.name for one in ACTIVATIONS if one.expectations.of_covariance is not None)
+        raise InvalidInputError(f"activation={activation!r} has no differentiable kernel; use one of {able}")
     scaled = X * input_scale
     covariance = weight_std**2 * (scaled @ scaled.T) + bias_scale**2
     tangent = covariance
@@ -40,33 +38,3 @@ def ntk_of_scales(
         covariance = weight_std**2 * value + bias_scale**2
         tangent = covariance + weight_std**2 * derivative * tangent
     return tangent
-
-
-def _erf_moments(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    normalisation = math.pi / (2 * math.asin(2 / 3))
-    spread = 1 + 2 * covariance.diagonal()
-    product = spread[:, None] * spread[None, :]
-    value = 2 / math.pi * torch.asin(2 * covariance / product.sqrt())
-    determinant = (product - 4 * covariance.square()).clamp_min(torch.finfo(covariance.dtype).tiny)
-    return normalisation * value, normalisation * 4 / math.pi * determinant.rsqrt()
-
-
-def _relu_moments(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    variance = covariance.diagonal()
-    same = torch.eye(len(variance), dtype=torch.bool, device=covariance.device)
-    norm = (variance[:, None] * variance[None, :]).sqrt()
-    # On the diagonal the angle is zero, where its derivative is infinite: put in the known values instead.
-    limit = 1 - 1e-14
-    cosine = torch.where(same, 0.0, covariance / norm).clamp(-limit, limit)
-    angle = torch.acos(cosine)
-    value = norm * ((1 - cosine.square()).sqrt() + (math.pi - angle) * cosine) / math.pi
-    return torch.where(same, variance.expand_as(value), value), torch.where(same, 1.0, 1 - angle / math.pi)
-
-
-def _sin_moments(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    scale = 1 / (1 - math.exp(-2))
-    variance = covariance.diagonal()
-    total = variance[:, None] + variance[None, :]
-    near = torch.exp(-(total / 2 - covariance).clamp_min(0.0))
-    far = torch.exp(-(total / 2 + covariance).clamp_min(0.0))
-    return scale * (near - far), scale * (near + far)

@@ -17,11 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unseed.kernels._duals import ErfDual, ReluDual, SinDual
-from unseed.kernels._recursion import Kind, Profile, dual_of
+from unseed.kernels._recursion import Kind, Profile, expectations_of
 from unseed.networks import MLP
 
-_DUALS = (ReluDual, ErfDual, SinDual)  # in the order of pairs.cu
+_PLACE = "// THE CURVE"  # where an activation's own lines stand in pairs.cu
 _TILE, _THREADS, _MOST_TILES = 64, 256, 65535
 
 
@@ -66,18 +65,23 @@ def _roots(points: Profile) -> Tensor:
 
 
 def _launcher(network: MLP, directions: Tensor, kind: Kind) -> Callable[..., None] | None:
-    dual = dual_of(network)
-    if directions.device.type != "cuda" or directions.dtype != torch.float64 or type(dual) not in _DUALS:
+    curve = expectations_of(network).curve
+    if directions.device.type != "cuda" or directions.dtype != torch.float64 or curve is None:
         return None
     index = directions.device.index
-    return _compiled(_DUALS.index(type(dual)), kind, torch.cuda.current_device() if index is None else index)
+    return _compiled(curve, kind, torch.cuda.current_device() if index is None else index)
+
+
+def source_of(curve: str, kind: Kind) -> str:
+    """Text of the kernel for an activation's curve."""
+    text = (resources.files("unseed.kernels") / "pairs.cu").read_text(encoding="utf-8")
+    return f"#define IS_NTK {int(kind == 'ntk')}\n{text.replace(_PLACE, curve.strip())}"
 
 
 @cache
-def _compiled(dual: int, kind: Kind, device: int) -> Callable[..., None] | None:
+def _compiled(curve: str, kind: Kind, device: int) -> Callable[..., None] | None:
     """The kernel as a function of its grid and arguments, or None where it cannot be made."""
-    source = (resources.files("unseed.kernels") / "pairs.cu").read_text(encoding="utf-8")
-    source = f"#define DUAL {dual}\n#define IS_NTK {int(kind == 'ntk')}\n{source}"
+    source = source_of(curve, kind)
     with torch.cuda.device(device):
         torch.cuda.current_stream().synchronize()  # what is loaded belongs to a context, which must be there
         try:

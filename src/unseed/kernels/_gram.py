@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from unseed._expectations import ShallowProduct
+from unseed._expectations._scratch import TILE_NUMBERS, Scratch, borrowed_scratch
 from unseed._machine import uninitialised
 from unseed._threads import on_all_cores
 from unseed.kernels._fused import can_fuse, fused_gram, fused_pairs
-from unseed.kernels._recursion import Kind, Profile, pairs, profile
-from unseed.kernels._scratch import TILE_NUMBERS, Scratch, borrowed_scratch
-from unseed.kernels._shallow import ShallowColumns
+from unseed.kernels._recursion import Kind, Profile, expectations_of, is_shallow, pairs, profile
 from unseed.networks import MLP
 
 TEMPORARIES = 16
@@ -60,11 +60,11 @@ class _Tiles:
             return values
         return pairs(self.network, left, right, self.kind, self.scratch, right_ends_with_left=right_ends_with_left)
 
-    def times(self, left: Profile, right: Profile, columns: Tensor, short_cut: ShallowColumns | None) -> Tensor:
+    def times(self, left: Profile, right: Profile, columns: Tensor, short_cut: ShallowProduct | None) -> Tensor:
         """Kernels of all pairs times the columns of the points on the right. Shape (n, c)."""
         if short_cut is not None:
             self.scratch.reset()
-            return short_cut.times(left, self.scratch)
+            return short_cut.times(left.directions, left.layers[0].variance, self.scratch)
         values = self(left, right)
         if columns.device.type == "cpu":  # NumPy's product is faster for few columns
             return torch.from_numpy(values.numpy() @ columns.numpy())
@@ -211,8 +211,13 @@ class PopulationKernel:
         parts = [(right[part], columns[part]) for part in _slices(len(right), width)]
         result = columns.new_zeros(len(left), columns.shape[1])
 
-        def short_cut(part: tuple[Profile, Tensor]) -> ShallowColumns | None:
-            return ShallowColumns.of(self.network, *part) if kind == "ntk" else None
+        def short_cut(part: tuple[Profile, Tensor]) -> ShallowProduct | None:
+            make = expectations_of(self.network).shallow_product
+            if make is None or not is_shallow(self.network, kind):
+                return None
+            points, values = part
+            w2, b2 = self.network.weight_std**2, self.network.bias_scale**2
+            return make(points.directions, points.layers[0].variance, values, w2, b2)
 
         short_cuts = on_all_cores(short_cut, parts, columns.device)
         if short_cuts[0] is not None:

@@ -10,17 +10,18 @@ for (u, v) ~ N(0, Σˡ). Σ of the output layer is the NNGP, Θ the NTK.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from unseed._expectations import Expectations, Points
+from unseed._expectations._geometry import Angles, first_layer_angles, first_layer_cosines, next_layer_angles, outer
+from unseed._expectations._scratch import Scratch
 from unseed.errors import InvalidInputError
-from unseed.kernels._duals import Dual, ErfDual, Points, ReluDual, SinDual
-from unseed.kernels._geometry import Angles, first_layer_angles, first_layer_cosines, next_layer_angles, outer
-from unseed.kernels._hermite import HermiteDual
-from unseed.kernels._scratch import Scratch
 from unseed.networks import MLP, resolve_activation
 
 Kind = Literal["ntk", "nngp"]
@@ -55,42 +56,30 @@ class Profile:
         return len(self.directions)
 
     def __getitem__(self, rows: slice | Tensor) -> Profile:
-        layers = tuple(layer.at(rows) for layer in self.layers)
-        return Profile(self.directions[rows], layers, KernelValues(*(values[rows] for values in self.diagonal)))
+        return self._mapped(itemgetter(rows))
 
     def gathered(self, rows: Tensor) -> Profile:
         """Some points of every set of a stack, several times: (n_sets, k, m) places make n_sets · k sets of m points."""
         sets = torch.arange(len(rows), device=rows.device)[:, None, None]
-
-        def taken(values: Tensor) -> Tensor:
-            return values[sets, rows].flatten(0, 1)
-
-        layers = tuple(Points(*map(taken, layer)) for layer in self.layers)
-        return Profile(taken(self.directions), layers, KernelValues(*map(taken, self.diagonal)))
+        return self._mapped(lambda values: values[sets, rows].flatten(0, 1))
 
     def reshaped(self, n_sets: int) -> Profile:
         """The same points as a stack of sets of one size."""
+        return self._mapped(lambda values: values.reshape(n_sets, -1, *values.shape[1:]))
 
-        def stacked(values: Tensor) -> Tensor:
-            return values.reshape(n_sets, -1, *values.shape[1:])
-
-        layers = tuple(Points(*map(stacked, layer)) for layer in self.layers)
-        return Profile(stacked(self.directions), layers, KernelValues(*map(stacked, self.diagonal)))
+    def _mapped(self, function: Callable[[Tensor], Tensor]) -> Profile:
+        layers = tuple(layer.mapped(function) for layer in self.layers)
+        return Profile(function(self.directions), layers, KernelValues(*map(function, self.diagonal)))
 
 
-def dual_of(network: MLP) -> Dual:
-    """Closed form where there is one, Hermite expansion otherwise."""
-    activation = resolve_activation(network.activation)
-    closed_forms: dict[str, Dual] = {"relu": ReluDual(), "erf": ErfDual(), "sin": SinDual()}
-    for name, dual in closed_forms.items():
-        if activation is resolve_activation(name):
-            return dual
-    return HermiteDual(activation)
+def expectations_of(network: MLP) -> Expectations:
+    """Gaussian moments of the network's activation."""
+    return resolve_activation(network.activation).expectations
 
 
 def profile(network: MLP, X: Tensor) -> Profile:
     """Everything the recursion needs of each row of X alone."""
-    dual, w2, b2, start_b2 = _constants(network)
+    moments, w2, b2, start_b2 = _constants(network)
     inputs = X * torch.tensor(network.first_layer_factors(X.shape[1]), dtype=X.dtype, device=X.device)
     if start_b2 > 0:
         inputs = torch.cat([inputs, inputs.new_full((len(X), 1), network.bias_scale)], dim=1)
@@ -98,12 +87,11 @@ def profile(network: MLP, X: Tensor) -> Profile:
     directions = inputs / length.clamp_min(torch.finfo(X.dtype).tiny)[:, None]
     variance = length.square()
     ntk = variance + (b2 - start_b2)
-    layers = []
+    layers: list[Points] = []
     for _ in range(network.depth):
-        power, slope = dual.diagonal(variance)
-        layers.append(Points(variance, power, slope, dual.features(variance)))
-        variance = w2 * power + start_b2
-        ntk = w2 * power + b2 + w2 * slope * ntk
+        layers.append(moments.points(variance))
+        variance = w2 * layers[-1].power + start_b2
+        ntk = w2 * layers[-1].power + b2 + w2 * layers[-1].slope * ntk
     if not bool(torch.isfinite(ntk).all()):
         raise InvalidInputError("the inputs are too large for float64 kernels; use standardize=True or scale the features")
     return Profile(directions, tuple(layers), KernelValues(variance, ntk))
@@ -123,13 +111,12 @@ def pairs(
     Where the points on the right end with those on the left, each of them with itself has its value from the profile.
     """
     scratch = scratch or Scratch()
-    dual, w2, b2, start_b2 = _constants(network)
+    moments, w2, b2, _ = _constants(network)
     same = right.directions.shape[-2] - left.directions.shape[-2] if right_ends_with_left else None
     cosine = first_layer_cosines(left.directions, right.directions, scratch, same=same)
-    is_shallow = kind == "ntk" and network.depth == 1 and b2 == start_b2
     angles = first_layer_angles(left.directions, right.directions, cosine, scratch)
-    if is_shallow and isinstance(dual, ReluDual):
-        values = dual.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
+    if moments.shallow_tangent is not None and is_shallow(network, kind):
+        values = moments.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
     else:
         values = _through_layers(network, left, right, kind, angles, scratch)
     if same is not None:
@@ -137,15 +124,19 @@ def pairs(
     return values
 
 
+def is_shallow(network: MLP, kind: Kind) -> bool:
+    """Whether this is the tangent kernel of one hidden layer, biases the same for both of its parts."""
+    return kind == "ntk" and network.depth == 1 and network.bias_scale**2 == network.initial_bias_variance
+
+
 def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, angles: Angles, scratch: Scratch) -> Tensor:
-    dual, w2, b2, start_b2 = _constants(network)
+    expectations, w2, b2, start_b2 = _constants(network)
     root, other_root = outer(left.layers[0].variance.sqrt(), right.layers[0].variance.sqrt())
     values = torch.mul(angles.cosine, root, out=scratch.take(root, angles.cosine.shape)).mul_(other_root)
     if b2 != start_b2:
         values.add_(b2 - start_b2)
     for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True), start=1):
-        is_last = layer == network.depth
-        moments = dual.moments(here, there, angles, scratch, is_last=is_last)
+        moments = expectations.pairs(here, there, angles, scratch, is_last=layer == network.depth)
         # Θ ← w² (value + derivative · Θ) + b²
         values = values.mul_(moments.derivative).add_(moments.value) if kind == "ntk" else moments.value
         if w2 != 1:
@@ -158,6 +149,6 @@ def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, ang
     return values
 
 
-def _constants(network: MLP) -> tuple[Dual, float, float, float]:
-    """Dual, w², b² and what of b² is there at the start."""
-    return dual_of(network), network.weight_std**2, network.bias_scale**2, network.initial_bias_variance
+def _constants(network: MLP) -> tuple[Expectations, float, float, float]:
+    """Moments of the activation, w², b² and what of b² is there at the start."""
+    return expectations_of(network), network.weight_std**2, network.bias_scale**2, network.initial_bias_variance

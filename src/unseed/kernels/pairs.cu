@@ -1,7 +1,9 @@
 // The kernels of `recursion.py` at every pair of two sets of points, from unit vectors to the result in one pass: what
-// is in between stays on the chip. Before this text stand
-//   #define DUAL 0 (ReLU), 1 (erf) or 2 (sine)
+// is in between stays on the chip. Before this text stands
 //   #define IS_NTK 1 (tangent kernel) or 0 (NNGP)
+// and further down, in the place of a comment, the moments of an activation at a pair (`Expectations.curve`):
+//   Moments moments(double cosine, double sine, double root, double other_root, double power_root, double other_power_root,
+//                   bool is_last)
 
 constexpr int TILE = 64;      // rows and columns that a group of threads computes
 constexpr int CHUNK = 16;     // coordinates of its points that are held at a time
@@ -10,7 +12,7 @@ constexpr double PI = 3.14159265358979323846, OVER_PI = 1 / PI;  // dividing tak
 constexpr double CLOSE_SINE = 0.01;  // above it, sqrt(1 - cos^2) and acos have all their digits (geometry.py)
 
 struct Moments {
-  double value, derivative, gap;  // as in duals.py, gap being 1 - value / its largest possible modulus
+  double value, derivative, gap;  // as in `unseed._expectations`, gap being 1 - value / its largest possible modulus
 };
 
 __device__ inline double at_least(double x, double bound) { return x > bound ? x : bound; }
@@ -25,38 +27,7 @@ __device__ inline double relative_gap(double value, double power, double other_p
   return largest > 0 ? 1 - value / largest : 1;
 }
 
-#if DUAL == 0
-__device__ inline Moments moments(double cosine, double sine, double root, double other, double, double, bool is_last) {
-  double scale = root * other;
-  if (is_last) {
-    double derivative = scale > 0 ? OVER_PI * angle_of(-cosine, sine) : 0;  // pi - angle with all its digits
-    return {scale * (OVER_PI * sine + derivative * cosine), derivative, 0};
-  }
-  double angle = angle_of(cosine, sine), rest = cosine > 0 ? sine * sine / (1 + cosine) : 1 - cosine;  // 1 - cos
-  double gap = rest - OVER_PI * (sine - cosine * angle);
-  return {scale * (1 - gap), scale > 0 ? 1 - OVER_PI * angle : 0, gap};
-}
-#elif DUAL == 1
-__device__ inline Moments moments(double cosine, double sine, double root, double other, double power, double other_power,
-                                  bool is_last) {
-  constexpr double normalisation = PI / (2 * 0.72972765622696636345);  // asin(2/3)
-  double scale = root * other, cross = scale * sine;
-  double inverse = rsqrt(1 + 2 * (root * root + other * other) + 4 * cross * cross);
-  double value = normalisation * 2 * OVER_PI * atan(2 * scale * cosine * inverse);
-  return {value, normalisation * 4 * OVER_PI * inverse, is_last ? 0 : relative_gap(value, power, other_power)};
-}
-#else
-__device__ inline Moments moments(double cosine, double sine, double root, double other, double power, double other_power,
-                                  bool is_last) {
-  constexpr double normalisation = 2 / (1 - 0.13533528323661269189);  // exp(-2)
-  double scale = root * other, spread = (root - other) * (root - other);
-  double size = fabs(cosine), far = 1 + size, near = sine * sine / far;  // 1 + |cos|, 1 - |cos|
-  double larger = exp(-spread / 2 - scale * near), smaller = exp(-spread / 2 - scale * far);
-  double value = copysign(normalisation / 2 * larger * -expm1(-2 * scale * size), cosine);
-  double derivative = normalisation / 2 * (larger + smaller);
-  return {value, derivative, is_last ? 0 : relative_gap(value, power, other_power)};
-}
-#endif
+// THE CURVE
 
 // Kernel of a pair from the cosine of its unit vectors. Layer l of a point has its root variance at layers[2 l n] and the root
 // of its activations' mean square at layers[(2 l + 1) n].

@@ -1,65 +1,121 @@
-"""Activation functions by name: the function, its derivative and the constant c_σ = 1 / E[σ(z)²], z ~ N(0, 1)."""
+"""Activation functions: one record each, and the one list of those that have a name."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
 
+from unseed._expectations import NODES, Expectations, HermiteExpansion, gaussian_mean
+from unseed._expectations import _erf as erf
+from unseed._expectations import _sin as sine
+from unseed._expectations._relu import RELU
 from unseed.errors import InvalidInputError
-from unseed.networks._quadrature import NODES, gaussian_mean
 
 ElementwiseFunction = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Activation:
-    """An elementwise nonlinearity.
+    """An elementwise nonlinearity: all that the library knows of it.
 
-    Attributes
+    Parameters
     ----------
     name : str
-    function, derivative : callable
-        Elementwise on tensors; the derivative at a kink is the one torch uses (0 for ReLU at 0).
-    known_second_moment : float or None
-        E[σ(z)²] where it is known in closed form; otherwise it is integrated.
+        For messages and reports.
+    value : callable
+        Elementwise on torch tensors.
+    derivative : callable or None
+        Elementwise on torch tensors, at a kink as torch has it (0 for ReLU at 0); None differentiates automatically.
+    second_moment : float or None
+        E[σ(z)²], z ~ N(0, 1), where it is known; None integrates numerically.
+    closed_form : Expectations or None
+        The Gaussian moments behind the NTK and the NNGP; None expands them in Hermite polynomials, which a smooth function
+        needs few of.
+    blurred_derivative : callable or None
+        Of a function with kinks, its derivative at u averaged over normal noise of standard deviation s, from tensors u and s;
+        Gauss-Newton steps across kinks with it.
+    spellings : tuple of callable
+        Other functions that are this one.
+
+    Examples
+    --------
+    >>> from unseed import MLP
+    >>> from unseed.kernels import nngp
+    >>> bump = Activation("bump", lambda u: torch.exp(-u.square() / 2))
+    >>> bump.normalisation.__round__(6)
+    1.732051
+    >>> nngp([[1.0, 0.0], [0.0, 1.0]], network=MLP(activation=bump)).round(4)
+    array([[1.    , 0.866 ],
+           [0.866 , 1.    ]])
     """
 
     name: str
-    function: ElementwiseFunction
-    derivative: ElementwiseFunction
-    known_second_moment: float | None = None
+    value: ElementwiseFunction
+    derivative: ElementwiseFunction | None = None
+    second_moment: float | None = None
+    closed_form: Expectations | None = None
+    blurred_derivative: Callable[[Tensor, Tensor], Tensor] | None = None
+    spellings: tuple[ElementwiseFunction, ...] = ()
 
-    @property
+    def __post_init__(self) -> None:
+        for function in (self.value, self.derivative):
+            if function is not None:
+                _check_elementwise(self.name, function)
+
+    @cached_property
     def normalisation(self) -> float:
-        """The constant c_σ that keeps the variance of a layer's output at one for a unit-variance input."""
-        if self.known_second_moment is not None:
-            return 1 / self.known_second_moment
-        return 1 / float(gaussian_mean(self.function(NODES) ** 2))
+        """The constant c_σ = 1 / E[σ(z)²]: it keeps the variance of a layer's output at one for a unit-variance input."""
+        if self.second_moment is not None:
+            return 1 / self.second_moment
+        return 1 / float(gaussian_mean(self.value(NODES) ** 2))
+
+    @cached_property
+    def expectations(self) -> Expectations:
+        """Gaussian moments: the closed form where there is one, Hermite expansions otherwise."""
+        if self.closed_form is not None:
+            return self.closed_form
+        expansion = HermiteExpansion(self.name, self.value, self.slope, self.normalisation)
+        return Expectations(expansion.points, expansion.pairs)
 
     @property
     def has_kink(self) -> bool:
-        """Whether this is the ReLU, whose derivative jumps."""
-        return self is _BY_NAME["relu"]
+        """Whether the derivative is known to jump."""
+        return self.blurred_derivative is not None
+
+    def slope(self, u: Tensor) -> Tensor:
+        """Derivative at every entry."""
+        if self.derivative is not None:
+            return self.derivative(u)
+        with torch.inference_mode(False), torch.enable_grad():
+            leaf = u.detach().clone().requires_grad_()
+            (slope,) = torch.autograd.grad(self.value(leaf).sum(), leaf)
+        return slope
 
     def backward(self, arguments: Tensor, gradient: Tensor, blur: Tensor | None = None) -> Tensor:
-        """Gradient with respect to the arguments; for ReLU in one pass over memory.
-
-        ``blur`` (broadcast against the arguments) replaces ReLU's step by a normal distribution function of that width.
-        """
-        if not self.has_kink:
-            return self.derivative(arguments) * gradient
-        if blur is None:
-            return torch.where(arguments > 0, gradient, 0.0)
-        slope: Tensor = torch.special.ndtr(arguments / blur)
-        return slope * gradient
+        """Gradient with respect to the arguments, kinks smoothed over a width of ``blur`` (broadcast against them)."""
+        if blur is None or self.blurred_derivative is None:
+            return self.slope(arguments) * gradient
+        return self.blurred_derivative(arguments, blur) * gradient
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _check_elementwise(name: str, function: ElementwiseFunction) -> None:
+    probe = torch.linspace(-3, 3, 7, dtype=torch.float64)
+    try:
+        values = function(probe)
+        apart = torch.cat([function(entry) for entry in probe.split(1)])  # type: ignore[no-untyped-call]
+        fits = values.shape == probe.shape and bool(torch.isfinite(values).all()) and torch.allclose(values, apart)
+    except Exception as error:
+        raise InvalidInputError(f"activation={name} cannot be applied to a torch tensor: {error}") from error
+    if not fits or not bool(values.any()):
+        raise InvalidInputError(f"activation={name} must be an elementwise, finite torch function that is not zero")
 
 
 def _gelu_derivative(u: Tensor) -> Tensor:
@@ -73,30 +129,36 @@ def _silu_derivative(u: Tensor) -> Tensor:
     return gate * (1 + u * (1 - gate))
 
 
-_BY_NAME = {
-    activation.name: activation
-    for activation in (
-        Activation("relu", torch.relu, lambda u: (u > 0).to(u.dtype), known_second_moment=0.5),
-        Activation(
-            "erf",
-            torch.erf,
-            lambda u: 2 / math.sqrt(math.pi) * torch.exp(-(u**2)),
-            known_second_moment=2 / math.pi * math.asin(2 / 3),
-        ),
-        Activation("tanh", torch.tanh, lambda u: 1 - torch.tanh(u).square()),
-        Activation("gelu", torch.nn.functional.gelu, _gelu_derivative),
-        Activation("softplus", lambda u: torch.logaddexp(u, torch.zeros_like(u)), torch.sigmoid),
-        Activation("silu", torch.nn.functional.silu, _silu_derivative),
-        Activation("sin", torch.sin, torch.cos, known_second_moment=(1 - math.exp(-2)) / 2),
-    )
-}
+ACTIVATIONS = (
+    Activation(
+        "relu",
+        torch.relu,
+        lambda u: (u > 0).to(u.dtype),
+        second_moment=0.5,
+        closed_form=RELU,
+        blurred_derivative=lambda u, width: torch.special.ndtr(u / width),
+        spellings=(torch.nn.functional.relu,),
+    ),
+    Activation(
+        "erf",
+        torch.erf,
+        lambda u: 2 / math.sqrt(math.pi) * torch.exp(-(u**2)),
+        second_moment=erf.SECOND_MOMENT,
+        closed_form=erf.ERF,
+    ),
+    Activation("tanh", torch.tanh, lambda u: 1 - torch.tanh(u).square(), spellings=(torch.nn.functional.tanh,)),
+    Activation("gelu", torch.nn.functional.gelu, _gelu_derivative),
+    Activation("softplus", lambda u: torch.logaddexp(u, torch.zeros_like(u)), torch.sigmoid),
+    Activation("silu", torch.nn.functional.silu, _silu_derivative),
+    Activation("sin", torch.sin, torch.cos, second_moment=sine.SECOND_MOMENT, closed_form=sine.SIN),
+)
+"""The activations that have a name; there is no other list of them."""
 
-ACTIVATION_NAMES = tuple(_BY_NAME)
-_OTHER_SPELLINGS = {"relu": torch.nn.functional.relu, "tanh": torch.nn.functional.tanh}
+ACTIVATION_NAMES = tuple(activation.name for activation in ACTIVATIONS)
 
 
-def resolve_activation(activation: str | ElementwiseFunction) -> Activation:
-    """Activation of that name, or one built from an elementwise torch function by automatic differentiation.
+def resolve_activation(activation: str | ElementwiseFunction | Activation) -> Activation:
+    """The record itself, that of a name, or one made of an elementwise torch function by automatic differentiation.
 
     Examples
     --------
@@ -105,44 +167,19 @@ def resolve_activation(activation: str | ElementwiseFunction) -> Activation:
     >>> resolve_activation(torch.nn.functional.elu)
     elu
     """
-    if isinstance(activation, str):
-        if activation not in _BY_NAME:
-            raise InvalidInputError(
-                f"activation={activation!r} is not known; use one of {', '.join(ACTIVATION_NAMES)}, "
-                "or an elementwise torch function"
-            )
-        return _BY_NAME[activation]
-    if not callable(activation) or isinstance(activation, type):
-        raise InvalidInputError(
-            f"activation={activation!r} is neither a name nor a function; use one of {', '.join(ACTIVATION_NAMES)}"
-        )
-    for named in _BY_NAME.values():
-        if activation is named.function or activation is _OTHER_SPELLINGS.get(named.name):
+    if isinstance(activation, Activation):
+        return activation
+    names = ", ".join(ACTIVATION_NAMES)
+    if not isinstance(activation, str) and (not callable(activation) or isinstance(activation, type)):
+        raise InvalidInputError(f"activation={activation!r} is neither a name nor a function; use one of {names}")
+    for named in ACTIVATIONS:
+        if activation in (named.name, named.value, *named.spellings):
             return named
-    return _from_function(activation)
+    if isinstance(activation, str):
+        raise InvalidInputError(f"activation={activation!r} is not known; use one of {names}, or an elementwise torch function")
+    return _of_function(activation)
 
 
 @cache
-def _from_function(function: ElementwiseFunction) -> Activation:
-    name = getattr(function, "__name__", repr(function))
-    _check_elementwise(name, function)
-
-    def derivative(u: Tensor) -> Tensor:
-        with torch.inference_mode(False), torch.enable_grad():
-            leaf = u.detach().clone().requires_grad_()
-            (slope,) = torch.autograd.grad(function(leaf).sum(), leaf)
-        return slope
-
-    return Activation(name, function, derivative)
-
-
-def _check_elementwise(name: str, function: ElementwiseFunction) -> None:
-    probe = torch.linspace(-3, 3, 7, dtype=torch.float64)
-    try:
-        values = function(probe)
-        apart = torch.cat([function(entry) for entry in probe.split(1)])  # type: ignore[no-untyped-call]
-        fits = values.shape == probe.shape and bool(torch.isfinite(values).all()) and torch.allclose(values, apart)
-    except Exception as error:
-        raise InvalidInputError(f"activation={name} cannot be applied to a torch tensor: {error}") from error
-    if not fits or not bool(values.any()):
-        raise InvalidInputError(f"activation={name} must be an elementwise, finite torch function that is not zero")
+def _of_function(function: ElementwiseFunction) -> Activation:
+    return Activation(getattr(function, "__name__", repr(function)), function)

@@ -115,7 +115,7 @@ class MLPBatch:
                 signal = signal + self.network.bias_scale * bias
             if layer < self.network.depth:
                 arguments.append(signal)
-                inputs.append(activation.function(signal))
+                inputs.append(activation.value(signal))
         return MLPEvaluation(self, layers, inputs, arguments, signal, blur)
 
     def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:

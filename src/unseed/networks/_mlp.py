@@ -10,7 +10,7 @@ import numpy as np
 
 from unseed._checks import check_flag, check_number, check_whole_number
 from unseed.errors import InvalidInputError
-from unseed.networks._activations import ElementwiseFunction, resolve_activation
+from unseed.networks._activations import Activation, ElementwiseFunction, resolve_activation
 
 BIAS_INITS = ("normal", "zero")
 
@@ -49,7 +49,7 @@ class MLP:
     """
 
     depth: int = 1
-    activation: str | ElementwiseFunction = "relu"
+    activation: str | ElementwiseFunction | Activation = "relu"
     width: int | None = None
     weight_std: float = 1.0
     bias_scale: float = 0.0

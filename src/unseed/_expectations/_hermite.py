@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 
 import torch
 from torch import Tensor
 
+from unseed._expectations._geometry import Angles
+from unseed._expectations._moments import Moments, Points, relative_gap
+from unseed._expectations._quadrature import NODES, SHIFTED_NODES, WEIGHTS, gaussian_mean, shifted_gaussian_mean
+from unseed._expectations._scratch import Scratch
 from unseed.errors import AccuracyWarning
-from unseed.kernels._duals import Moments, Points, relative_gap
-from unseed.kernels._geometry import Angles
-from unseed.kernels._scratch import Scratch
-from unseed.networks import Activation
-from unseed.networks._quadrature import NODES, SHIFTED_NODES, WEIGHTS, gaussian_mean, shifted_gaussian_mean
 
 MIN_TERMS, MAX_TERMS = 64, 4096
 TOLERANCE = 1e-15  # of the energy left out, relative to the whole
@@ -51,13 +52,26 @@ def _energy_beyond(coefficients: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class HermiteDual:
-    """Any activation, by its Hermite coefficients."""
+class HermiteExpansion:
+    """Moments of any activation, by its Hermite coefficients.
 
-    activation: Activation
+    Attributes
+    ----------
+    name : str
+        For warnings.
+    value, derivative : callable
+        Of the activation, elementwise on tensors.
+    normalisation : float
+        Its constant c_σ.
+    """
 
-    def diagonal(self, variance: Tensor) -> tuple[Tensor, Tensor]:
-        """One-dimensional integrals, no expansion."""
+    name: str
+    value: Callable[[Tensor], Tensor]
+    derivative: Callable[[Tensor], Tensor]
+    normalisation: float
+
+    def points(self, variance: Tensor) -> Points:
+        """Power and slope by one-dimensional integrals; features are the coefficients."""
         chunks = torch.split(variance, _POINTS_AT_A_TIME)
         first, second = (
             torch.cat([torch.stack([mean(v.square()) for v in self._values(chunk, nodes)]) for chunk in chunks], dim=1)
@@ -66,11 +80,31 @@ class HermiteDual:
         moments = (first + second) / 2
         error = float(((first - second).abs() / moments.clamp_min(1e-300)).max()) if len(variance) else 0.0
         if error > ACCURACY:
-            _warn(f"the {self.activation} kernel", error, variance, "; a smooth activation does too")
-        value, derivative = self.activation.normalisation * moments
-        return value, derivative
+            _warn(f"the {self.name} kernel", error, variance, "; a smooth activation does too")
+        power, slope = self.normalisation * moments
+        return Points(variance, power, slope, self._features(variance))
 
-    def features(self, variance: Tensor) -> Tensor:
+    def pairs(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
+        """Both power series in cos θ, by Horner's rule."""
+        if angles.cosine.ndim > 2:  # a stack: each set has its own number of terms
+            sets = [
+                self.pairs(left.mapped(itemgetter(i)), right.mapped(itemgetter(i)), one, scratch, is_last=is_last)
+                for i, one in enumerate(map(Angles, angles.cosine, angles.sine))
+            ]
+            values, derivatives, gaps = zip(*sets, strict=True)
+            return Moments(torch.stack(values), torch.stack(derivatives), None if is_last else torch.stack(gaps))
+        n_terms = max(side.features.shape[-1] for side in (left, right))
+        here, there = (
+            side.features if side.features.shape[-1] == n_terms else self._coefficients(side.variance, n_terms)
+            for side in (left, right)
+        )
+        reach = float(angles.cosine.abs().max()) if angles.cosine.numel() else 0.0
+        value, derivative = (_mehler(here[:, i], there[:, i], angles.cosine, reach) for i in range(2))
+        if n_terms == MAX_TERMS:
+            self._warn_if_truncated(left, right, reach)
+        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power, scratch))
+
+    def _features(self, variance: Tensor) -> Tensor:
         """Hermite coefficients of σ(√q ·) and σ'(√q ·), √c_σ included, as many as matter. Shape (n, 2, n_terms)."""
         probes = variance[variance.argmax()][None] if len(variance) else variance
         n_terms = MIN_TERMS
@@ -82,26 +116,6 @@ class HermiteDual:
             n_terms *= 2
         return self._coefficients(variance, n_terms)
 
-    def moments(self, left: Points, right: Points, angles: Angles, scratch: Scratch, *, is_last: bool) -> Moments:
-        """Both power series in cos θ, by Horner's rule."""
-        if angles.cosine.ndim > 2:  # a stack: each set has its own number of terms
-            sets = (
-                self.moments(left.at(i), right.at(i), Angles(angles.cosine[i], angles.sine[i]), scratch, is_last=is_last)
-                for i in range(len(angles.cosine))
-            )
-            values, derivatives, gaps = zip(*sets, strict=True)
-            return Moments(torch.stack(values), torch.stack(derivatives), None if is_last else torch.stack(gaps))
-        n_terms = max(left.features.shape[-1], right.features.shape[-1])
-        here, there = (
-            side.features if side.features.shape[-1] == n_terms else self._coefficients(side.variance, n_terms)
-            for side in (left, right)
-        )
-        reach = float(angles.cosine.abs().max()) if angles.cosine.numel() else 0.0
-        value, derivative = (_mehler(here[:, i], there[:, i], angles.cosine, reach) for i in range(2))
-        if n_terms == MAX_TERMS:
-            self._warn_if_truncated(left, right, reach)
-        return Moments(value, derivative, None if is_last else relative_gap(value, left.power, right.power, scratch))
-
     @staticmethod
     def _resolved(coefficients: Tensor) -> bool:
         """Whether the last quarter of the terms no longer matters: the series has been summed to the end."""
@@ -110,7 +124,7 @@ class HermiteDual:
 
     def _values(self, variance: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
         arguments = variance.sqrt()[:, None] * nodes.to(variance.device)
-        return self.activation.function(arguments), self.activation.derivative(arguments)
+        return self.value(arguments), self.derivative(arguments)
 
     def _coefficients(self, variance: Tensor, n_terms: int) -> Tensor:
         table = _weighted_polynomials(n_terms).to(variance.device)
@@ -118,7 +132,7 @@ class HermiteDual:
             torch.stack([values @ table for values in self._values(chunk, NODES)], dim=1)
             for chunk in torch.split(variance, _POINTS_AT_A_TIME)
         ]
-        return math.sqrt(self.activation.normalisation) * torch.cat(chunks)
+        return math.sqrt(self.normalisation) * torch.cat(chunks)
 
     def _warn_if_truncated(self, left: Points, right: Points, reach: float) -> None:
         missing = 0.0
@@ -130,7 +144,7 @@ class HermiteDual:
             missing = max(missing, math.sqrt(float(shares[0] * shares[1])))
         error = missing * reach**MAX_TERMS
         if error > ACCURACY:
-            _warn(f"the {self.activation} kernel of nearly parallel points", error, left.variance)
+            _warn(f"the {self.name} kernel of nearly parallel points", error, left.variance)
 
 
 def _warn(what: str, error: float, variance: Tensor, also: str = "") -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unseed.kernels._scratch import Scratch
+from unseed._expectations._scratch import Scratch
 
 CLOSE_SINE = 0.01  # above it, sqrt(1 - cos²) has an absolute error below 1e-13
 _GATHER = 1 << 20  # numbers held at a time while close pairs are refined

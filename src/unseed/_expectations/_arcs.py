@@ -20,19 +20,16 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from unseed.kernels import _geometry as geometry
-from unseed.kernels._duals import ReluDual
-from unseed.kernels._geometry import CLOSE_SINE, arcsine_of, first_layer_angles, first_layer_cosines
-from unseed.kernels._recursion import Profile, dual_of
-from unseed.kernels._scratch import Scratch
-from unseed.networks import MLP
+from unseed._expectations import _geometry as geometry
+from unseed._expectations._geometry import CLOSE_SINE, arcsine_of, first_layer_angles, first_layer_cosines
+from unseed._expectations._scratch import Scratch
 
 _MOST_ROWS = 2048
 _ROWS = 64  # at a time, where nobody waits for Python in between: their pairs stay in the cache of a core
 
 
 @dataclass(frozen=True)
-class ShallowColumns:
+class ArcProduct:
     """Points, and what the columns that belong to them are to every product."""
 
     directions: Tensor  # (m, d)
@@ -41,36 +38,32 @@ class ShallowColumns:
     constant: Tensor  # (c,)
 
     @classmethod
-    def of(cls, network: MLP, points: Profile, columns: Tensor) -> ShallowColumns | None:
-        """None where the formula is another one, or arcsin not the fastest way to it."""
-        has_formula = network.depth == 1 and network.bias_scale**2 == network.initial_bias_variance
-        is_fast = geometry.HAS_FAST_ARCS and columns.device.type == "cpu" and columns.dtype == torch.float64
-        if not (has_formula and is_fast and type(dual_of(network)) is ReluDual):
+    def of(cls, directions: Tensor, variance: Tensor, columns: Tensor, w2: float, b2: float) -> ArcProduct | None:
+        """None where arcsin is not the fastest way to the formula."""
+        if not (geometry.HAS_FAST_ARCS and columns.device.type == "cpu" and columns.dtype == torch.float64):
             return None
-        scaled = columns * (network.weight_std**2 / math.pi * points.layers[0].variance.sqrt())[:, None]
-        linear = math.pi * (points.directions.T @ scaled)
-        return cls(points.directions, scaled, linear, network.bias_scale**2 * columns.sum(0))
+        scaled = columns * (w2 / math.pi * variance.sqrt())[:, None]
+        return cls(directions, scaled, math.pi * (directions.T @ scaled), b2 * columns.sum(0))
 
-    @staticmethod
-    def rows_at_a_time(n_rows: int, tile_rows: int) -> int:
-        """Rows for a thread to do before it needs Python again; the same for any number of threads."""
+    def rows_at_a_time(self, n_rows: int, tile_rows: int) -> int:
+        """As many as leave Python together where torch does them; the same for any number of threads."""
         return min(_MOST_ROWS, _ROWS * -(-n_rows // (16 * _ROWS))) if geometry.MKL_IS_FAST else tile_rows
 
-    def times(self, left: Profile, scratch: Scratch) -> Tensor:
+    def times(self, directions: Tensor, variance: Tensor, scratch: Scratch) -> Tensor:
         """Θ(left, points) @ columns. Shape (n, c)."""
-        total = left.directions @ self.linear
-        total += self._by_torch(left, scratch) if geometry.MKL_IS_FAST else self._by_numpy(left, scratch)
-        return total.mul_(left.layers[0].variance.sqrt()[:, None]).add_(self.constant)
+        total = directions @ self.linear
+        total += self._by_torch(directions, scratch) if geometry.MKL_IS_FAST else self._by_numpy(directions, scratch)
+        return total.mul_(variance.sqrt()[:, None]).add_(self.constant)
 
-    def _by_numpy(self, left: Profile, scratch: Scratch) -> Tensor:
-        cosine = first_layer_cosines(left.directions, self.directions, scratch)
-        angles = first_layer_angles(left.directions, self.directions, cosine, scratch)
+    def _by_numpy(self, left: Tensor, scratch: Scratch) -> Tensor:
+        cosine = first_layer_cosines(left, self.directions, scratch)
+        angles = first_layer_angles(left, self.directions, cosine, scratch)
         pairs = angles.sine.addcmul_(arcsine_of(angles, scratch), angles.cosine, value=2.0)
         return torch.from_numpy(pairs.numpy() @ self.scaled.numpy())
 
-    def _by_torch(self, left: Profile, scratch: Scratch) -> Tensor:
+    def _by_torch(self, left: Tensor, scratch: Scratch) -> Tensor:
         buffers = [scratch.take(self.scaled, (_ROWS, len(self.directions))) for _ in range(3)]
-        return _without_python()(left.directions, self.directions, self.scaled, buffers, CLOSE_SINE)
+        return _without_python()(left, self.directions, self.scaled, buffers, CLOSE_SINE)
 
 
 @cache

@@ -19,7 +19,7 @@ import unseed
 from unseed import PNCRegressor
 from unseed_app import __main__
 from unseed_app.cli import app
-from unseed_app.commands.voice import Voice
+from unseed_app.commands.console import Console
 
 N = 36
 
@@ -397,8 +397,8 @@ def test_rows_that_are_infinitely_far_have_no_page(model, tmp_path, monkeypatch,
 
 
 def test_what_numpy_warns_of_is_said_in_words(capsys):
-    voice = Voice()
-    with voice.working():
+    console = Console()
+    with console.working():
         np.float64(1e200) ** 2
     said = "Note: the arithmetic came to its limits (overflow encountered in scalar power)"
     assert capsys.readouterr().out.startswith(said)

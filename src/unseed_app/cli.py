@@ -1,9 +1,9 @@
-"""The command line, built with Typer."""
+"""The command line, built with Typer: what is imported here is imported by ``unseed --help`` too."""
 
 from __future__ import annotations
 
-import importlib.util
-import time
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from unseed import __version__
-from unseed_app.commands import help_texts
+from unseed_app.commands.console import Console
+from unseed_app.commands.table_file import TableFile
 
 app = typer.Typer(
     help="Confidence intervals for neural-network regression, with the luck of the seed taken out.",
@@ -19,6 +20,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add a command whose help is its docstring: a paragraph is one line there, which the terminal breaks."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return app.command(help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs))(function)
 
 
 def _print_version(asked: bool) -> None:
@@ -36,47 +43,15 @@ def _options(
     pass
 
 
-@app.command()
-def demo(
-    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    interval: Annotated[str, typer.Option(help="Interval method, such as cheap_bootstrap.")] = "auto",
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the split and the resamples.")] = 0,
-    out: Annotated[Path, typer.Option(help="File of the figure.")] = Path("unseed-demo.png"),
-    report: Annotated[Path | None, typer.Option(help="File of the page; report.html beside the figure by default.")] = None,
-) -> None:
-    """Intervals on a real data set: a table on screen, a figure and a page to look around in."""
-    import matplotlib as mpl
-
-    from unseed._results import check_level
-    from unseed.errors import InvalidInputError
-    from unseed_app import demo as demonstration
-    from unseed_app.report import check_can_be_written
-
-    start = time.perf_counter()
-    mpl.use("Agg")
-    check_level(level)
-    if not out.parent.is_dir():
-        raise InvalidInputError(f"out={str(out)!r}: the folder {str(out.parent)!r} does not exist; make it first")
-    if out.suffix.lower() not in {".png", ".pdf", ".svg", ".jpg"} or out.is_dir():
-        raise InvalidInputError(f"out={str(out)!r} must be a file that ends in .png, .pdf, .svg or .jpg")
-    page = out.with_name("report.html") if report is None else report
-    check_can_be_written(page)
-    result = demonstration.run(interval, seed)
-    typer.echo(demonstration.describe(result, level))
-    try:
-        demonstration.save_figure(result, level, out)
-    except OSError as error:
-        raise InvalidInputError(f"out={str(out)!r} could not be written: {error.strerror or error}") from error
-    demonstration.save_report(result, level, page, f"unseed demo --level {level:g} --interval {interval} --seed {seed}")
-    typer.echo(f"Figure: {out}. Report: {page}. Everything took {time.perf_counter() - start:.1f} s.")
-
-
 class Impute(StrEnum):
     """How missing values are filled."""
 
     MEDIAN = "median"
 
 
+_Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+_Interval = Annotated[str, typer.Option(help="Interval method, such as cheap_bootstrap.")]
+_Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output instead of words.")]
 _Delimiter = Annotated[str | None, typer.Option(help="Of a text file, such as ';' or tab; found by itself by default.")]
@@ -89,41 +64,72 @@ _Cluster = Annotated[
     str | None, typer.Option(help="Address of a Dask scheduler whose workers do the work, such as tcp://10.0.0.5:8786.")
 ]
 _Model = Annotated[Path, typer.Argument(help="Folder that `unseed fit` wrote.")]
+_Table = Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the columns of the training table.")]
 
 
-@app.command(help=help_texts.FIT)
+@_command
+def demo(
+    level: _Level = 0.95,
+    interval: _Interval = "auto",
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the split and the resamples.")] = 0,
+    out: Annotated[Path, typer.Option(help="File of the figure.")] = Path("unseed-demo.png"),
+    report: Annotated[Path | None, typer.Option(help="File of the page; report.html beside the figure by default.")] = None,
+) -> None:
+    """Intervals on a real data set: a table on screen, a figure and a page to look around in."""
+    from unseed_app.demo import demonstrate
+
+    demonstrate(level, interval, seed, out, report, typer.echo)
+
+
+@_command
 def fit(
     table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with a header.")],
     target: Annotated[str, typer.Option(help="Column to predict; several with commas between them: a,b.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the model; by default named after the table.")] = None,
-    interval: Annotated[str, typer.Option(help="Interval method, such as cheap_bootstrap.")] = "auto",
+    interval: _Interval = "auto",
     impute: _Impute = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, with commas between them.")] = None,
     delimiter: _Delimiter = None,
     sheet: _Sheet = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the resamples.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
+    device: _Device = "auto",
     jobs: Annotated[int | None, typer.Option(help="Networks solved at the same time.")] = None,
     cluster: _Cluster = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and write nothing.")] = False,
     quiet: _Quiet = False,
     as_json: _Json = False,
 ) -> None:
-    """Train on a table."""
-    _check_pandas()
-    from unseed_app.commands.fit import FitOptions
+    """Train on a table and write a model folder.
+
+    All rows are trained on; how well left-out rows are predicted is printed. What becomes of the columns is remembered in the
+    model:
+
+    - numbers stay as they are;
+
+    - true/false, yes/no become 1 and 0;
+
+    - dates (YYYY-MM-DD, DD.MM.YYYY, or with slashes where day and month can be told apart; a time may follow) become days
+    since the first training date;
+
+    - other text becomes a category, one column of 0 and 1 for each value: at most 50 values, and a third of the rows.
+
+    A missing value (an empty cell, NA, N/A, NaN, null, ?) is refused with its row and column, unless --impute median is
+    given. A missing target always is.
+
+    More than 20,000 rows are trained on in blocks.
+    """
+    console, file = _begin(quiet, as_json), TableFile(table, impute is not None, delimiter, sheet)
     from unseed_app.commands.fit import fit as run
-    from unseed_app.commands.voice import Voice
 
-    options = FitOptions(target, interval, impute is not None, drop, delimiter, sheet, seed, device, jobs, cluster)
-    run(table, out, options, Voice(quiet, as_json, typer.echo), dry_run=dry_run)
+    options = {"interval": interval, "random_state": seed, "device": device, "n_jobs": jobs}
+    run(file, target, drop, out, console, cluster=cluster, dry_run=dry_run, **options)
 
 
-@app.command(help=help_texts.PREDICT)
+@_command
 def predict(
     model: _Model,
-    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the columns of the training table.")],
-    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    table: _Table,
+    level: _Level = 0.95,
     out: Annotated[
         Path | None, typer.Option(help="File to write, .csv, .tsv or .parquet; by default named after the table.")
     ] = None,
@@ -133,17 +139,21 @@ def predict(
     quiet: _Quiet = False,
     as_json: _Json = False,
 ) -> None:
-    """Predictions and intervals for every row of a table."""
-    _check_pandas()
-    from unseed_app.commands.predict import PredictOptions
+    """Predictions and intervals for every row of a table.
+
+    The output has the rows and columns of the table in their order, and six columns more for each target y: y_mean,
+    y_mean_se (its standard error), y_mean_ci_lower and y_mean_ci_upper (confidence interval, for the function),
+    y_obs_ci_lower and y_obs_ci_upper (prediction interval, for one new observation).
+
+    Columns are found by name, in any order. A category that training rows did not have is refused.
+    """
+    console, file = _begin(quiet, as_json), TableFile(table, impute is not None, delimiter, sheet)
     from unseed_app.commands.predict import predict as run
-    from unseed_app.commands.voice import Voice
 
-    options = PredictOptions(level, impute is not None, delimiter, sheet)
-    run(model, table, out, options, Voice(quiet, as_json, typer.echo))
+    run(model, file, level, out, console)
 
 
-@app.command()
+@_command
 def diagnose(
     model: _Model,
     table: Annotated[Path | None, typer.Argument(help="New rows; those far from the training rows are named.")] = None,
@@ -154,19 +164,17 @@ def diagnose(
     as_json: _Json = False,
 ) -> None:
     """Can the intervals of a model be believed? What holds, what does not, and what to change."""
-    _check_pandas()
+    console = _begin(quiet, as_json)
     from unseed_app.commands.diagnose import diagnose as run
-    from unseed_app.commands.voice import Voice
 
-    voice = Voice(quiet, as_json, typer.echo)
-    run(model, table, voice, impute=impute is not None, delimiter=delimiter, sheet=sheet)
+    run(model, None if table is None else TableFile(table, impute is not None, delimiter, sheet), console)
 
 
-@app.command(help=help_texts.REPORT)
+@_command
 def report(
     model: _Model,
-    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the columns of the training table.")],
-    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    table: _Table,
+    level: _Level = 0.95,
     out: Annotated[Path | None, typer.Option(help="File to write, .html; by default named after the table.")] = None,
     label: Annotated[str | None, typer.Option(help="Column that says what rows are called; by default their numbers.")] = None,
     impute: _Impute = None,
@@ -175,24 +183,26 @@ def report(
     quiet: _Quiet = False,
     as_json: _Json = False,
 ) -> None:
-    """A page about every row of a table."""
-    _check_pandas()
-    from unseed_app.commands.report import ReportOptions
-    from unseed_app.commands.report import report as run
-    from unseed_app.commands.voice import Voice
+    """A page to open in a browser: how sure the model is about each row of a table, and why.
 
-    options = ReportOptions(level, label, impute is not None, delimiter, sheet)
-    run(model, table, out, options, Voice(quiet, as_json, typer.echo))
+    Where the table has the target, the page says how accurate the predictions are and whether the intervals hold what they
+    promise: give it rows that the model was not trained on.
+    """
+    console, file = _begin(quiet, as_json), TableFile(table, impute is not None, delimiter, sheet)
+    from unseed_app.commands.write_report import report as run
 
-
-def _check_pandas() -> None:
-    from unseed.errors import InvalidInputError
-
-    if importlib.util.find_spec("pandas") is None:
-        raise InvalidInputError("tables need pandas; install it with: pip install 'unseed[frames]'")
+    run(model, file, level, label, out, console)
 
 
-@app.command()
+def _begin(quiet: bool, as_json: bool) -> Console:
+    """Of a command for tables."""
+    from unseed_app.tables.limits import check_installed
+
+    check_installed("pandas", "tables", "frames")
+    return Console(quiet, as_json, typer.echo)
+
+
+@_command
 def reproduce(
     table: Annotated[str, typer.Argument(help="table-1 … table-7, or all.")],
     protocol: Annotated[str, typer.Option(help="paper, authors-code, default, or all of them.")] = "paper",
@@ -206,22 +216,19 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder of records and reports.")] = Path("reproduction"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the records in --out.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Few repetitions of the small sizes.")] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
+    device: _Device = "auto",
     n_jobs: Annotated[int | None, typer.Option(help="Repetitions at the same time; by default one for each core.")] = None,
     cluster: _Cluster = None,
 ) -> None:
     """The paper's tables, ours beside theirs."""
-    from unseed_paper.command import asked_for, run  # the one place where the library knows its client
+    from unseed_paper.command import asked_for, run  # the one place where the application knows the reproduction
 
     options = {"repetitions": repetitions, "device": device, "quick": quick}
     experiments = asked_for(table, protocol, engine, methods, sizes, dimensions, **options)
     run(experiments, out, resume=resume, n_jobs=n_jobs, echo=typer.echo, cluster=cluster)
 
 
-_INTERRUPTED = 130  # what shells expect of a command that was stopped with Ctrl-C
-
-
-@app.command()
+@_command
 def benchmark(
     rows: Annotated[int, typer.Option(min=16, help="Training rows.")] = 1024,
     repetitions: Annotated[int, typer.Option(min=1, help="Timings of each job; the median counts.")] = 5,
@@ -234,4 +241,4 @@ def benchmark(
     from unseed_app.commands.benchmark import run
 
     if not run(rows, repetitions, out, typer.echo):
-        raise typer.Exit(_INTERRUPTED)
+        raise KeyboardInterrupt

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from unseed._estimators import PNCRegressor
-from unseed._results import FloatArray, Prediction
+from unseed._files import replaced
+from unseed._results import FloatArray, Prediction, check_level
+from unseed.errors import InvalidInputError
 from unseed.plots import IntervalDisplay
-from unseed_app.report import write_report
+from unseed_app.report import check_can_be_written, write_report
 
-SHOWN = 6
+_SHOWN = 6
+_PICTURES = (".png", ".pdf", ".svg", ".jpg")
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,25 @@ class Demonstration:
     seconds: float
 
 
-def run(interval: str, seed: int) -> Demonstration:
+def demonstrate(level: float, interval: str, seed: int, out: Path, page: Path | None, echo: Callable[[str], None]) -> None:
+    """Fit, predict, say what came of it, and save a figure and a page."""
+    start = time.perf_counter()
+    mpl.use("Agg")
+    check_level(level)
+    if not out.parent.is_dir():
+        raise InvalidInputError(f"out={str(out)!r}: the folder {str(out.parent)!r} does not exist; make it first")
+    if out.suffix.lower() not in _PICTURES or out.is_dir():
+        raise InvalidInputError(f"out={str(out)!r} must be a file that ends in .png, .pdf, .svg or .jpg")
+    page = out.with_name("report.html") if page is None else page
+    check_can_be_written(page)
+    result = _run(interval, seed)
+    echo(_describe(result, level))
+    _save_figure(result, level, out)
+    _save_report(result, level, page, f"unseed demo --level {level:g} --interval {interval} --seed {seed}")
+    echo(f"Figure: {out}. Report: {page}. Everything took {time.perf_counter() - start:.1f} s.")
+
+
+def _run(interval: str, seed: int) -> Demonstration:
     """Fit four fifths of scikit-learn's diabetes data and predict the rest."""
     patients = load_diabetes(scaled=False)
     X, y = patients.data, patients.target
@@ -46,7 +69,7 @@ def run(interval: str, seed: int) -> Demonstration:
     return Demonstration(estimator, len(X_train), patients.feature_names, rows_test, X_test, y_test, prediction, seconds)
 
 
-def describe(demonstration: Demonstration, level: float) -> str:
+def _describe(demonstration: Demonstration, level: float) -> str:
     """The table a person reads."""
     prediction, observed = demonstration.prediction, demonstration.observed
     low, high = prediction.conf_int(level).T
@@ -60,11 +83,11 @@ def describe(demonstration: Demonstration, level: float) -> str:
         f"Network: {_network(reg)}, infinitely wide; λ = {reg.regularization_:.3g}; {reg.interval_}.",
         f"Fitted and predicted in {demonstration.seconds:.2f} s.",
         "",
-        f"{100 * level:g} % confidence intervals for the mean response, the {SHOWN} least certain patients:",
+        f"{100 * level:g} % confidence intervals for the mean response, the {_SHOWN} least certain patients:",
         _HEADER,
-        *(_row(demonstration, i, low, high, data, seed) for i in order[:SHOWN]),
-        f"and the {SHOWN // 2} most certain:",
-        *(_row(demonstration, i, low, high, data, seed) for i in order[: -SHOWN // 2 - 1 : -1]),
+        *(_row(demonstration, i, low, high, data, seed) for i in order[:_SHOWN]),
+        f"and the {_SHOWN // 2} most certain:",
+        *(_row(demonstration, i, low, high, data, seed) for i in order[: -_SHOWN // 2 - 1 : -1]),
         "",
         "± data: one standard error of the prediction, for what other data, or more of them, would change.",
         "± seed: how far another seed would move a single network's prediction; taken out of these predictions.",
@@ -93,15 +116,16 @@ def _row(demonstration: Demonstration, i: int, low: FloatArray, high: FloatArray
     )
 
 
-def save_figure(demonstration: Demonstration, level: float, path: Path) -> None:
+def _save_figure(demonstration: Demonstration, level: float, path: Path) -> None:
     """Held-out patients with their intervals, as a picture."""
     display = IntervalDisplay.from_predictions(demonstration.prediction, demonstration.observed, level=level)
     display.ax_.set_title("Diabetes progression of held-out patients", loc="left")
     display.ax_.set_ylabel("progression after one year")
-    display.figure_.savefig(path, dpi=150)  # type: ignore[union-attr]
+    with replaced(path, "out") as part:
+        display.figure_.savefig(part, dpi=150)  # type: ignore[union-attr]
 
 
-def save_report(demonstration: Demonstration, level: float, path: Path, command: str) -> None:
+def _save_report(demonstration: Demonstration, level: float, path: Path, command: str) -> None:
     """The same patients as a page to look around in."""
     write_report(
         path,

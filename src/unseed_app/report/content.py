@@ -15,7 +15,7 @@ from unseed_app.report.accuracy import Accuracy, CoverageCurve, inside
 from unseed_app.report.features import Answers, Band, Features, Indices, Reason
 from unseed_app.report.fitted import Fact, Reproduction, facts_of, reproduction_of
 from unseed_app.report.held_out import HeldOut
-from unseed_app.report.predicting import asks_for_seeds, n_pieces, predict_all
+from unseed_app.report.predicting import asks_for_seeds, n_pieces, predict_in_pieces
 from unseed_app.report.words import PlainFinding, Wording, in_words, wording_of
 
 _SEEDS, _ROWS_WITH_SEEDS = 20, 12
@@ -114,8 +114,9 @@ def build(
     progress: Progress | None = None,
 ) -> Report:
     """Ask a fitted estimator everything that the page shows."""
-    with (progress or Progress()).steps("asking the model", n_pieces(rows) + 3) as step:
-        prediction = predict_all(estimator, rows, step)
+    with (progress or Progress()).steps("asking the model", n_pieces(len(rows.X)) + 3) as step:
+        seeds = asks_for_seeds(estimator, len(rows.X))
+        prediction = predict_in_pieces(estimator, rows.taken, len(rows.X), step, seeds=seeds)
         _check_finite(rows, prediction)
         wording = wording_of(estimator)
         answers = Answers.none(len(rows.target_names))
@@ -226,7 +227,7 @@ def _diagnosis(estimator: Any, rows: HeldOut) -> tuple[tuple[PlainFinding, ...],
 
 
 def _why_no_seeds(estimator: Any, rows: HeldOut, wording: Wording) -> str:
-    if asks_for_seeds(estimator, rows) or not hasattr(estimator, "sample_networks"):
+    if asks_for_seeds(estimator, len(rows.X)) or not hasattr(estimator, "sample_networks"):
         return wording.seed_meaning
     return "for so many rows that takes longer than everything else; a report about fewer of them has it"
 

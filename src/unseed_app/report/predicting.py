@@ -2,60 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from unseed._results import Calibration, Components, FloatArray, Prediction
-from unseed_app.report.held_out import HeldOut
+from unseed._results import Components, FloatArray, Prediction
 
 _ROWS_AT_A_TIME, _MOST_WORK = 1000, 1e11
 
 
-def n_pieces(rows: HeldOut) -> int:
-    """How often `predict_all` reports."""
-    return -(-len(rows.X) // _ROWS_AT_A_TIME)
+def n_pieces(n_rows: int) -> int:
+    """How often `predict_in_pieces` reports."""
+    return -(-n_rows // _ROWS_AT_A_TIME)
 
 
-def asks_for_seeds(estimator: Any, rows: HeldOut) -> bool:
+def asks_for_seeds(estimator: Any, n_rows: int) -> bool:
     """Whether what other seeds would change can be told in seconds: each row costs the square of the training rows."""
-    return len(rows.X) * getattr(estimator, "n_rows_", 0) ** 2 <= _MOST_WORK
+    return n_rows * getattr(estimator, "n_rows_", 0) ** 2 <= _MOST_WORK
 
 
-def predict_all(estimator: Any, rows: HeldOut, step: Callable[[], None]) -> Prediction:
-    """Everything about the predictions at all rows; ``step`` is called after each piece."""
-    seeds, pieces = asks_for_seeds(estimator, rows), []
-    for start in range(0, len(rows.X), _ROWS_AT_A_TIME):
-        chosen = np.arange(start, min(start + _ROWS_AT_A_TIME, len(rows.X)))
-        pieces.append(estimator.get_prediction(rows.taken(chosen), seeds=seeds))
+def predict_in_pieces(
+    estimator: Any, rows: Callable[[npt.NDArray[np.intp]], Any], n_rows: int, step: Callable[[], None], *, seeds: bool
+) -> Prediction:
+    """Everything about the predictions at all rows, which ``rows`` gives by number; ``step`` is called after each piece."""
+    pieces = []
+    for piece in np.array_split(np.arange(n_rows), range(_ROWS_AT_A_TIME, n_rows, _ROWS_AT_A_TIME)):
+        pieces.append(estimator.get_prediction(rows(piece), seeds=seeds))
         step()
     return pieces[0] if len(pieces) == 1 else _joined(pieces)
 
 
 def _joined(pieces: list[Prediction]) -> Prediction:
     """One prediction for all rows; how errors of different pieces go together is not known."""
-    first = pieces[0]
-    every = [piece.components for piece in pieces]
-    components = Components(
-        _end_to_end(one.data for one in every),
-        _end_to_end(one.procedural for one in every),
-        _end_to_end(one.noise for one in every),
-        {name: _end_to_end(one.parts[name] for one in every) for name in first.components.parts},
-    )
+    first, components = pieces[0], [piece.components for piece in pieces]
     calibration = None
     if first.calibration is not None:
-        expected = _end_to_end(piece.calibration.expected for piece in pieces if piece.calibration is not None)
-        calibration = Calibration(expected, first.calibration.scores)
-    return Prediction(
-        _end_to_end(piece.mean for piece in pieces),
-        _end_to_end(piece.standard_error for piece in pieces),
-        first.degrees_of_freedom,
-        components,
-        calibration,
-        output_names=first.output_names,
+        calibration = replace(first.calibration, expected=_end_to_end([piece.calibration for piece in pieces], "expected"))
+    return replace(
+        first,
+        mean=_end_to_end(pieces, "mean"),
+        standard_error=_end_to_end(pieces, "standard_error"),
+        components=Components(
+            _end_to_end(components, "data"),
+            _end_to_end(components, "procedural"),
+            _end_to_end(components, "noise"),
+            {name: np.concatenate([one.parts[name] for one in components]) for name in first.components.parts},
+        ),
+        calibration=calibration,
+        joint_law=None,
+        index=None,
     )
 
 
-def _end_to_end(arrays: Iterable[FloatArray]) -> FloatArray:
-    return np.concatenate(list(arrays))
+def _end_to_end(pieces: Sequence[Any], name: str) -> FloatArray:
+    return np.concatenate([getattr(piece, name) for piece in pieces])

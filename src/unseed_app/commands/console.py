@@ -1,11 +1,12 @@
-"""How a command speaks: lines for people, one JSON object for machines, or nothing."""
+"""What a command prints: lines for people, one JSON object for machines, or nothing."""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,15 +17,15 @@ _SHOW_AFTER = 1.0  # seconds; a bar is there before anybody wonders
 
 
 @dataclass
-class Voice:
-    """Says what is done and gathers notes.
+class Console:
+    """Prints what is done and gathers notes.
 
     Examples
     --------
-    >>> voice = Voice()
-    >>> voice.note("the delimiter is ';'")
+    >>> console = Console()
+    >>> console.note("the delimiter is ';'")
     Note: the delimiter is ';'.
-    >>> Voice(as_json=True).finish({"rows": 3})
+    >>> Console(as_json=True).finish({"rows": 3})
     {
      "rows": 3,
      "notes": []
@@ -35,20 +36,26 @@ class Voice:
     as_json: bool = False
     echo: Callable[[str], None] = print
     notes: list[str] = field(default_factory=list)
+    start: float = field(default_factory=time.perf_counter)
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether a person reads along."""
+        return not (self.quiet or self.as_json)
 
     @property
     def progress(self) -> Progress:
         """Bars for people, once something takes its time."""
-        return Progress(active=self.talks, delay=_SHOW_AFTER)
+        return Progress(active=self.is_for_people, delay=_SHOW_AFTER)
 
     @property
-    def talks(self) -> bool:
-        """Whether a person reads along."""
-        return not (self.quiet or self.as_json)
+    def seconds(self) -> float:
+        """Time since the command began."""
+        return time.perf_counter() - self.start
 
-    def say(self, text: str) -> None:
+    def print(self, text: str) -> None:
         """A line for people."""
-        if self.talks:
+        if self.is_for_people:
             self.echo(text)
 
     def note(self, *texts: str) -> None:
@@ -56,7 +63,7 @@ class Voice:
         for text in texts:
             if text not in self.notes:
                 self.notes.append(text)
-                self.say(f"Note: {text}" if text.endswith("?") else f"Note: {text}.")
+                self.print(f"Note: {text}" if text.endswith("?") else f"Note: {text}.")
 
     def finish(self, result: dict[str, Any]) -> None:
         """The whole outcome, for machines."""
@@ -69,11 +76,7 @@ class Voice:
         with warnings.catch_warnings(record=True) as caught, redirect_stdout(sys.stderr):
             warnings.simplefilter("always")
             yield
-        self.note(*_sentences(warning.message for warning in caught))
-
-
-def _sentences(messages: Iterable[Warning | str]) -> list[str]:
-    return [_in_words(message) for message in messages]
+        self.note(*(_in_words(warning.message) for warning in caught))
 
 
 def _in_words(message: Warning | str) -> str:

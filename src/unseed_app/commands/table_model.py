@@ -33,6 +33,9 @@ class Origin:
         """A model fitted to this table now."""
         return cls(path.name, len(table), datetime.now(UTC).isoformat(timespec="seconds"), __version__)
 
+    def __str__(self) -> str:
+        return f"model fitted to {self.source} ({self.rows:,} rows) on {self.fitted_at}, unseed {self.version}"
+
 
 @dataclass(frozen=True)
 class TableModel:

@@ -38,12 +38,6 @@ from unseed.costs import (
     forecast,
     shortage,
 )
-from unseed.costs import (
-    _blocks as blocks,
-)
-from unseed.costs import (
-    _work as work,
-)
 from unseed.engines import FullFit
 from unseed.engines import _forecast as plans
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
@@ -242,7 +236,7 @@ def test_rates_of_solvers_are_measured_where_they_are_asked_for():
 @pytest.fixture
 def little_memory(monkeypatch):
     """Half a gigabyte, wherever it is asked for."""
-    for where in (machine, work, blocks, plans):
+    for where in (machine, plans):
         monkeypatch.setattr(where, "available_bytes", lambda device: 5 * 10**8)
     monkeypatch.setattr("unseed_app.commands.fit.available_bytes", lambda device: 5 * 10**8)
 

@@ -72,11 +72,6 @@ class GaussNewton:
         """All of them."""
         return n_rows
 
-    @property
-    def may_end_early(self) -> bool:
-        """A typical number of steps is counted."""
-        return False
-
     def train(self, objective: Objective, progress: Progress) -> Fit:
         """Train every network of the batch; those that have converged are left alone."""
         parameters = objective.start.clone()

@@ -58,16 +58,11 @@ class SGD:
 
     def network_work(self, n_rows: int, n_outputs: int) -> list[Work]:
         """What one network takes at most: rows are gathered too, and the loss of all is looked at once an epoch."""
-        return [Work("network.step", (n_rows,), 2 * self.epochs)]
+        return [Work("network.step", (n_rows,), 2 * self.epochs, at_most=True)]
 
     def rows_of_a_step(self, n_rows: int) -> int:
         """A mini-batch."""
         return min(n_rows, self.batch_size)
-
-    @property
-    def may_end_early(self) -> bool:
-        """Training stops by itself."""
-        return True
 
     def train(self, objective: Objective, progress: Progress) -> Fit:
         """Train every network of the batch together."""

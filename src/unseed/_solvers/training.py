@@ -111,16 +111,11 @@ class GradientDescent:
 
     def network_work(self, n_rows: int, n_outputs: int) -> list[Work]:
         """What one finite network takes: the gradient of all rows for each step, and at the end."""
-        return [Work("network.step", (n_rows,), self.steps + 1)]
+        return [Work("network.step", (n_rows,), self.steps + 1, at_most=self.tolerance is not None)]
 
     def rows_of_a_step(self, n_rows: int) -> int:
         """All of them."""
         return n_rows
-
-    @property
-    def may_end_early(self) -> bool:
-        """Whether that is the most it may take."""
-        return self.tolerance is not None
 
 
 Stopped = GradientFlow | GradientDescent

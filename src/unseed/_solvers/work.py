@@ -18,17 +18,20 @@ class Work:
     times : float
     asked_by : str
         The option that the operation is for, in the words of the error where its rate is not known; else the engine.
+    at_most : bool
+        Whether it may come to less.
 
     Examples
     --------
     >>> 2 * Work("entry", (1000, 50))
-    Work(rate='entry', sizes=(1000, 50), times=2.0, asked_by='')
+    Work(rate='entry', sizes=(1000, 50), times=2.0, asked_by='', at_most=False)
     """
 
     rate: str
-    sizes: tuple[float, ...]
+    sizes: tuple[float, ...] = ()
     times: float = 1.0
     asked_by: str = ""
+    at_most: bool = False
 
     def __rmul__(self, times: float) -> Work:
         return replace(self, times=times * self.times)

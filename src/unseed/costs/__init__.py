@@ -4,11 +4,9 @@ Every engine says in amounts of operations what it takes (`unseed.engines.Cost`)
 """
 
 from unseed.costs._blocks import FullCentre
-from unseed.costs._forecast import Forecast, forecast
+from unseed.costs._forecast import Forecast, forecast, shortage
 from unseed.costs._job import TYPICAL_NETWORK, Job
-from unseed.costs._rates import Rates, SolverRates
-from unseed.costs._timing import Growth
-from unseed.costs._work import shortage
+from unseed.costs._rates import Growth, Rates, SolverRates
 from unseed.engines._trials import NetworkRates, TangentRates
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Work and memory of blocks on one or several machines, and of a network on all rows beside them."""
+"""What blocks take on one or several machines, and a network on all rows beside them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from unseed._machine import available_bytes, gigabytes
+from unseed._machine import gigabytes
 from unseed._solvers import Work
+from unseed.engines import Cost, Memory
 from unseed.engines._blocks import landmarks_for
 
 if TYPE_CHECKING:
@@ -37,37 +38,46 @@ class FullCentre:
         typical = math.ceil(_TYPICAL_ITERATIONS * max(0.0, math.log10(1 / self.tolerance)) / 6)
         return max(1, min(self.max_iterations, typical, _ITERATIONS_OF_ALL if landmarks >= rows else typical))
 
-    def work(self, rows: int, landmarks: int, outputs: int) -> list[Work]:
+    def beside(self, blocks: Cost, job: Job) -> Cost:
         """A preconditioner of some rows, then a pass over all pairs of rows for every iteration, and one for the residual."""
-        n, r, option = rows, landmarks, "centre='full'"
-        passes = self.iterations(n, r) + 1
-        return [
+        n, r, option = job.rows, landmarks_for(job.rows, job.device), "centre='full'"
+        iterations = self.iterations(n, r)
+        fitting = [
             Work("gram", (r,)),
             Work("factorisation", (r,), 2),
             Work("pair", (n, r)),
             Work("multiplication", (n, r, r), 1.5),  # one triangular solve, one product
-            Work("solvers.symmetric", (n, n), passes / 2, option),
-            Work("solvers.product", (outputs, 2 * n * r + r**2), passes, option),
+            Work("solvers.symmetric", (n, n), (iterations + 1) / 2, option),
+            Work("solvers.product", (job.outputs, 2 * n * r + r**2), iterations + 1, option),
         ]
+        return replace(
+            blocks,
+            fitting=[*blocks.fitting, *fitting],
+            predicting=lambda points: [*blocks.predicting(points), Work("entry", (points, n))],
+            assumed=f"{iterations} iterations find the centre (they may be {self.max_iterations})",
+        )
 
 
-def fitting(job: Job) -> list[Work]:
+def block_cost(job: Job) -> Cost:
     """The process that asks reads all rows itself; machines solve a block each at a time, and the last round may be short."""
     size, rounds = job.rows / job.n_blocks, math.ceil(job.n_blocks / job.machines)
     solve = Work("solvers.mixed", (size,), asked_by="precision='mixed'") if job.is_mixed else Work("factorisation", (size,))
-    centre = [] if job.centre is None else job.centre.work(job.rows, _landmarks(job), job.outputs)
-    each = [Work("task", (1,)), Work("gram", (size,)), solve]
-    return [Work("row", (job.rows,)), *(rounds * work for work in each), *centre]
+    # Blocks in files are read by the machines, blocks in memory are looked at by the process that has them.
+    in_turn = rounds if job.is_stored else job.n_blocks
+
+    def predicting(points: int) -> list[Work]:
+        return [Work("row", (points,)), Work("task", (in_turn,)), Work("entry", (points, size), in_turn)]
+
+    cost = Cost(
+        [Work("row", (job.rows,)), *(rounds * work for work in (Work("task"), Work("gram", (size,)), solve))],
+        predicting,
+        Memory(_bytes(job), f"{job.rows:,} rows need {{}}", lambda available: _smaller(job, available)),
+        disk=_BYTES * job.rows * _numbers_of_a_row(job) if job.is_stored else 0,
+    )
+    return cost if job.centre is None else job.centre.beside(cost, job)
 
 
-def predicting(job: Job) -> list[Work]:
-    """Blocks in files are read by the machines, blocks in memory are looked at by the process that has them."""
-    in_turn = math.ceil(job.n_blocks / (job.machines if job.is_stored else 1))
-    passes = in_turn / job.n_blocks + (job.centre is not None)
-    return [Work("row", (job.points,)), Work("task", (in_turn,)), Work("entry", (job.points, job.rows), passes)]
-
-
-def peak_bytes(job: Job) -> int:
+def _bytes(job: Job) -> int:
     """Matrices of the blocks at work, and the rows that are held."""
     size = -(-job.rows // job.n_blocks)
     at_once = 2 * job.workers * job.machines + 2  # blocks that are waiting, sent or coming back
@@ -75,37 +85,20 @@ def peak_bytes(job: Job) -> int:
     matrix = (12 if job.is_mixed else 8) * size**2  # a float32 factor stands beside its matrix
     of_centre = 0
     if job.centre is not None:  # the preconditioner, all rows once more, and the columns of conjugate gradients
-        n, r = job.rows, _landmarks(job)
+        n, r = job.rows, landmarks_for(job.rows, job.device)
         of_centre = _BYTES * (n * r + 2 * r**2 + n * (2 * job.features + 6 * job.outputs))
     return 2 * _BYTES * rows_held * _numbers_of_a_row(job) + max(job.workers * matrix, of_centre)
 
 
-def disk_bytes(job: Job) -> int:
-    """Rows, labels and dual weights of blocks in files, at most."""
-    return _BYTES * job.rows * _numbers_of_a_row(job) if job.is_stored else 0
-
-
-def assumption(job: Job) -> str:
-    """What only the data know; nothing without a network on all rows."""
-    if job.centre is None:
-        return ""
-    number = job.centre.iterations(job.rows, _landmarks(job))
-    return f"{number} iterations find the centre (they may be {job.centre.max_iterations})"
-
-
-def smaller_blocks(job: Job, block: int) -> str:
+def _smaller(job: Job, available: int) -> str:
     """Blocks in files, one at a time, so small that half of what is available is enough."""
-    available = available_bytes(job.device)
-    other = replace(job, is_stored=True, centre=None, workers=1, block=block)
-    while peak_bytes(other) > available / 2 and block > _SMALLEST_BLOCK:
+    block = job.block or job.rows
+    other = replace(job, is_stored=True, centre=None, workers=1)
+    while _bytes(other) > available / 2 and block > _SMALLEST_BLOCK:
         block //= 2
         other = replace(other, block=block)
     options = f"block_size={block}, folder=..., n_jobs=1" + (", centre='blocks'" if job.centre is not None else "")
-    return f"BlockwisePNCRegressor({options}) keeps rows in files and needs {gigabytes(peak_bytes(other))}"
-
-
-def _landmarks(job: Job) -> int:
-    return landmarks_for(job.rows, job.device)
+    return f"BlockwisePNCRegressor({options}) keeps rows in files and needs {gigabytes(_bytes(other))}"
 
 
 def _numbers_of_a_row(job: Job) -> int:

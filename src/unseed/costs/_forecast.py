@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unseed._machine import gigabytes
-from unseed.costs import _blocks as blocks
 from unseed.costs._job import Job
 from unseed.costs._rates import Rates
-from unseed.costs._work import JobWork, peak_bytes
 
 
 @dataclass(frozen=True)
@@ -60,16 +58,25 @@ def forecast(job: Job, rates: Rates) -> Forecast:
     >>> print(forecast(Job(rows=10**6, features=16, points=1000, block=2048), rates))
     about 38 s (fitting 33 s, predicting 5.0 s) and 0.3 GB of memory
     """
-    work = JobWork.of(job)
     return Forecast(
-        choosing=rates.price(work.choosing, job.engine),
-        fitting=rates.price(work.fitting, job.engine),
-        predicting=rates.price(work.predicting, job.engine),
-        bytes=peak_bytes(job),
-        may_end_early=job.block is None and job.cost.may_end_early,
-        disk=blocks.disk_bytes(job),
-        assumed=blocks.assumption(job),
+        **{part: rates.price(work, job.engine) for part, work in job.work.items()},
+        bytes=job.cost.memory.needed(job.workers),
+        may_end_early=any(amount.at_most for work in job.work.values() for amount in work),
+        disk=job.cost.disk,
+        assumed=job.cost.assumed,
     )
+
+
+def shortage(job: Job, needed: int) -> str | None:
+    """Why a job of so many bytes does not fit, and what would, in one sentence; None where it fits.
+
+    Examples
+    --------
+    >>> job = Job(rows=1000, features=4)
+    >>> shortage(job, 8 * 1000**2) is None
+    True
+    """
+    return replace(job.cost.memory, bytes=needed).shortage(job.device)
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,33 @@
-"""What is to be done, in numbers."""
+"""What is to be done, and the work of it: the choice of a network, the engine's own work, what the interval asks.
+
+With C(n) the seconds of a Cholesky factorisation, e those of a kernel entry (a little more in a symmetric matrix, which is
+written) and p new points; matrices that are cut out of another cost a little too:
+
+    cheap bootstrap    n²/2 · e + C(n) + R · C(0.632 n)        points   n p · e
+    half sampling      n²/2 · e + C(n) + R · C(n/2)            points   n p · e
+    sectioning         n²/2 · e + C(n) + m' · C(n/m')          points   n p · e
+    truth              sectioning, and its rival's n²/2 · e + C(n) where the network is chosen, up to 4,096 rows;
+                       points   2 n p · e and n² (p + q)/2 multiplications, q = min(n, 1,500) rows that are checked
+    batching           n²/2m' · e + m' · C(n/m')               points   n p · e
+    jackknife          n²/2 · e + C(n)                         points   n p · e and n² p multiplications
+    blocks of b rows   n b/2 · e + n/b · C(b)                  points   n p · e
+
+Replicates of which only the predictions are wanted take M(n) of a float32 factor in place of C(n) with precision="mixed".
+Training that is stopped takes S(n) of an eigendecomposition in place of C(n), or a product with the matrix for each step and
+output where steps · outputs are at most 1.5 n, the rate is a number, and no direction may diverge (which only the data
+know, and is assumed). With r rows of the preconditioner, a network on all rows beside blocks adds 3/2 n r² multiplications
+and for each iteration n²/2 · e.
+
+Finite networks have no kernel to share: every replicate has a tangent kernel T(n, n) of its own. With G(n) the seconds of
+outputs and gradient of n rows, and F(p) those of outputs alone, a replicate of n rows takes
+
+    linearized         T(n, n) + C(n)                                            points   T(n, p)
+    Gauss-Newton       2 steps · (T(n, n) + 6 C(n) + 8 G(n))                     points   2 F(p)
+    descent            2 (steps + 1) · G(n)                                      points   2 F(p)
+    mini-batches       2 epochs · 2 G(n)                                         points   2 F(p)
+
+and the truth or the jackknife T(n, n) + C(n) of the network on all rows, and T(n, p) at the points.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +42,13 @@ from unseed._checks import check_whole_number
 from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed._estimators.block_work import workers_for
 from unseed._estimators.options import PLAIN_NETWORK, is_module, resolve_engine
+from unseed._estimators.recipe import RIVAL_ROWS
 from unseed._machine import resolve_device
 from unseed._random import Streams
 from unseed._resampling import Plan
-from unseed.costs._blocks import FullCentre
+from unseed._selection import AutoNetwork
+from unseed._solvers import Work
+from unseed.costs._blocks import FullCentre, block_cost
 from unseed.engines import Cost, Engine, KernelEngine, Network, Task, block_rows
 from unseed.errors import InvalidInputError, NotAvailableError
 from unseed.intervals import Batching, IntervalMethod, resolve_interval
@@ -26,6 +58,9 @@ TYPICAL_NETWORK = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=Tr
 """Stands for one that is yet to be chosen."""
 
 GROUPS = 2  # base and auxiliary network of every replicate
+_EVALUATIONS = (520, 48, 42)  # of the three stages of a choice: counted on four data sets, 430 to 640, 48 to 49, 42
+_CHECKED_ROWS = 1500  # of which posterior variances are looked at once, of errors and of the amplitude
+_MISFIT = 0.04  # seconds until curves are laid through their errors
 
 
 @dataclass(frozen=True)
@@ -145,8 +180,33 @@ class Job:
 
     @cached_property
     def cost(self) -> Cost:
-        """What the engine says."""
-        return self.engine.cost(self.task, self.plan)
+        """What the engine says, or what blocks come to."""
+        return self.engine.cost(self.task, self.plan) if self.block is None else block_cost(self)
+
+    @property
+    def work(self) -> dict[str, list[Work]]:
+        """Of the choice of a network, of fitting, and of predicting with what the interval asks beyond it."""
+        fitting, predicting = [Work("start"), *self.cost.fitting], list(self.cost.predicting(self.points))
+        if self.block is None and self.interval.uses_posterior:  # of the points, and of the training rows that were checked
+            predicting += [*self.cost.posterior(self.points, min(_CHECKED_ROWS, self.rows)), Work("second", (_MISFIT,))]
+            if self.engine.is_infinite and self.chooses and self.rows <= RIVAL_ROWS:
+                fitting += [Work("gram", (self.rows,)), Work("factorisation", (self.rows,))]
+        elif self.block is None and self.interval.uses_influence:
+            predicting += self.cost.influence(self.points)
+        return {"choosing": self._choosing, "fitting": fitting, "predicting": predicting}
+
+    @property
+    def _choosing(self) -> list[Work]:
+        """Three stages; an evaluation is cubic in the rows of its stage."""
+        if not self.chooses:
+            return []
+        stages = [min(rows, self.block or self.rows) for rows in AutoNetwork().stages]
+        threads = min(2, torch.get_num_threads())  # climbs of the later stages run beside each other
+        evaluations = _EVALUATIONS[0] * (stages[0] / 256) ** 2
+        for before, rows, some in zip(stages, stages[1:], _EVALUATIONS[1:], strict=False):
+            if rows > before:
+                evaluations += some * (rows / 256) ** 2.5 / threads
+        return [Work("evaluation", (evaluations,))]
 
     @property
     def is_mixed(self) -> bool:

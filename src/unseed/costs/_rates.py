@@ -15,22 +15,47 @@ from torch import Tensor
 
 from unseed._selection.criteria import evidence
 from unseed._selection.objective import Architecture, ScaleObjective
-from unseed._solvers import GradientDescent, GradientFlow, StoppedRidge, WeightedRidge, Work, solve_ridge
+from unseed._solvers import Converged, GradientDescent, GradientFlow, Training, WeightedRidge, Work
 from unseed._threads import one_thread
 from unseed.costs._job import TYPICAL_NETWORK, Job
-from unseed.costs._timing import Growth, busy_seconds
-from unseed.costs._work import JobWork
 from unseed.engines import BlockFit, Engine
-from unseed.engines._systems import cut_out
-from unseed.engines._trials import NetworkRates, best_seconds
+from unseed.engines._systems import Solver, System, cut_out
+from unseed.engines._trials import NetworkRates, best_seconds, busy_seconds
 from unseed.errors import InvalidInputError
-from unseed.kernels import PopulationKernel, Profile
+from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 
 # Of a CPU also a power of two, whose columns compete for the same lines of its caches.
 _SIZES = {"cpu": (768, 2048, 2304), "cuda": (8192, 12288)}
 _EIGEN_SIZES = {"cpu": (512, 1536), "cuda": (1024, 4096)}
 _STEPS, _RIDGE = 20, 1e-3
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Seconds of something cubic in n: cubic · n³/3 + quadratic · n².
+
+    Examples
+    --------
+    >>> Growth(cubic=3e-9, quadratic=0.0)(1000)
+    1.0
+    """
+
+    cubic: float
+    quadratic: float
+
+    def __call__(self, n: float) -> float:
+        """Seconds."""
+        return self.cubic * n**3 / 3 + self.quadratic * n**2
+
+    @classmethod
+    def fitted(cls, seconds: Mapping[int, float]) -> Growth:
+        """From a few sizes."""
+        n, each = np.array(list(seconds)), np.array([taken / n**2 for n, taken in seconds.items()])
+        slope = float(np.polyfit(n, each, 1)[0])
+        whole = each.mean() / n.mean()  # if nothing of it were quadratic
+        slope = min(max(slope, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
+        return cls(3 * slope, float(each.mean() - slope * n.mean()))
 
 
 @dataclass(frozen=True)
@@ -59,12 +84,17 @@ class SolverRates:
         """By the library's own functions, on some of these rows."""
         kernel, where = PopulationKernel(network), X.device
         points, labels = kernel.profile(X), torch.sin(X[:, :1])
-        eigen, sizes = _EIGEN_SIZES[where.type], _SIZES[where.type]
-        spectral = {n: _stopped(kernel, points[slice(0, n)], labels[:n], GradientFlow(time=1.0)) for n in eigen}
-        mixed = {n: _mixed(kernel, points[slice(0, n)], labels[:n]) for n in sizes}
-        n = max(eigen)
+
+        def seconds(n: int, training: Training, repetitions: int) -> float:
+            system = System(torch.arange(n), X.new_ones(n), labels[:n, None], keeps_factor=False)
+            solver = Solver(training, _RIDGE, is_mixed=isinstance(training, Converged))
+            return busy_seconds(lambda matrix: solver(matrix, system), kernel.ntk_gram(points[slice(0, n)]), repetitions)
+
+        eigen, n = _EIGEN_SIZES[where.type], max(_EIGEN_SIZES[where.type])
+        spectral = {n: seconds(n, GradientFlow(time=1.0), 2) for n in eigen}
+        mixed = {n: seconds(n, Converged(), 3) for n in _SIZES[where.type]}
         descent = GradientDescent(steps=_STEPS, rate=1e-6)  # so slow that nothing diverges, and few enough to be taken
-        stepping = _stopped(kernel, points[slice(0, n)], labels[:n], descent) / ((_STEPS + 1) * n**2)
+        stepping = seconds(n, descent, 2) / ((_STEPS + 1) * n**2)
         product = best_seconds(partial(kernel.ntk_gram_product, points, labels), where, 3)
         return cls(Growth.fitted(spectral), Growth.fitted(mixed), stepping, product / (len(X) ** 2 / 2))
 
@@ -161,10 +191,8 @@ class Rates:
 
     def completed(self, job: Job) -> Rates:
         """With those that this job needs beyond: the trials of its engine, and the solvers that it asks for."""
-        trials = job.cost.trials if job.block is None else {}
-        found: dict[str, Any] = {name: trial() for name, trial in trials.items()}
-        work = JobWork.of(job)
-        if any(part.rate.startswith("solvers.") for part in [*work.fitting, *work.predicting]):
+        found: dict[str, Any] = {name: trial() for name, trial in job.cost.trials.items()}
+        if any(amount.rate.startswith("solvers.") for work in job.work.values() for amount in work):
             network = job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
             found["solvers"] = SolverRates.measure(network, _some_rows(job.features, job.device))
         known = {rate.name: found.pop(rate.name) for rate in fields(self) if rate.name in found}
@@ -196,24 +224,6 @@ class Rates:
 
 def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:
     return torch.tensor(np.random.default_rng(0).normal(size=(max(_SIZES[device.type]), n_features)), device=device)
-
-
-def _stopped(kernel: PopulationKernel, points: Profile, labels: Tensor, training: GradientFlow | GradientDescent) -> float:
-    counts = labels.new_ones(len(labels))
-
-    def solve(matrix: Tensor) -> Tensor:
-        return StoppedRidge(matrix, counts, _RIDGE, training, float(len(labels))).solve(labels)
-
-    return busy_seconds(solve, kernel.ntk_gram(points), repetitions=2)
-
-
-def _mixed(kernel: PopulationKernel, points: Profile, labels: Tensor) -> float:
-    counts = labels.new_ones(len(labels))
-
-    def solve(matrix: Tensor) -> Tensor:
-        return solve_ridge(matrix, counts, _RIDGE, labels, is_mixed=True)
-
-    return busy_seconds(solve, kernel.ntk_gram(points))
 
 
 def _evaluation(X: torch.Tensor) -> float:

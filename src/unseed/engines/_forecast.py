@@ -20,10 +20,6 @@ LARGE_ROWS = 4096
 _BYTES = 8  # float64
 
 
-def _fewer_rows(available: int) -> str:
-    return "use fewer rows or a smaller network"
-
-
 @dataclass(frozen=True)
 class Memory:
     """What a plan holds at its peak, and what would fit where that does not.
@@ -33,10 +29,8 @@ class Memory:
     bytes : int, or function of n_jobs
     words : str
         Who needs them; the amount stands in place of ``{}``.
-    remedy : function of the bytes that are available
-        Names something that fits.
-    refuses : bool
-        Whether a plan that needs more than there is is not begun; not where the amount is a rough one.
+    remedy : function of the bytes that are available, or None
+        Names something that fits. Without it a plan that needs more than there is is begun all the same.
 
     Examples
     --------
@@ -46,8 +40,7 @@ class Memory:
 
     bytes: int | Callable[[int | None], int]
     words: str = "training needs {}"
-    remedy: Callable[[int], str] = _fewer_rows
-    refuses: bool = True
+    remedy: Callable[[int], str] | None = None
 
     def needed(self, n_jobs: int | None = None) -> int:
         """Bytes, with so many workers."""
@@ -58,12 +51,13 @@ class Memory:
         needed, available = self.needed(n_jobs), available_bytes(device)
         if needed <= available:
             return None
-        return f"{self.words.format(gigabytes(needed))} and {gigabytes(available)} are available; {self.remedy(available)}"
+        remedy = "use fewer rows or a smaller network" if self.remedy is None else self.remedy(available)
+        return f"{self.words.format(gigabytes(needed))} and {gigabytes(available)} are available; {remedy}"
 
     def check(self, device: torch.device, n_jobs: int | None = None) -> None:
-        """Refuse what cannot fit."""
-        lack = self.shortage(device, n_jobs) if self.refuses else None
-        if lack is not None:
+        """Refuse what cannot fit, where something is known that can."""
+        lack = self.shortage(device, n_jobs)
+        if lack is not None and self.remedy is not None:
             raise NotEnoughMemoryError(lack)
 
 
@@ -91,7 +85,7 @@ def network_memory(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_num
         return bytes_per_number * (parameters + activations) + 3 * _BYTES * (rows * batch.n_outputs) ** 2
 
     if batch.width is None:
-        return Memory(needed(batch), f"{plan.n_rows:,} rows need {{}}", refuses=False)
+        return Memory(needed(batch), f"{plan.n_rows:,} rows need {{}}")
 
     def narrower(available: int) -> str:
         width = batch.width or 1

@@ -1,4 +1,4 @@
-"""How fast finite networks of one architecture are: every operation tried on a few rows."""
+"""Timings, and how fast finite networks of one architecture are: every operation tried on a few rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from torch import Tensor
 
 from unseed._random import Streams
 from unseed._resampling import Plan
+from unseed._threads import on_all_cores
 from unseed.engines._cohorts import Trainer, groups_of_similar_size
 from unseed.engines._protocol import Task
 from unseed.networks import NetworkBatch
 
+_AT_ONCE = 4  # matrices of a trial, at most
 _TRIED_ROWS = {"cpu": 512, "cuda": 2048}  # what keeps the device busy
 _TRIED_NUMBERS = {"cpu": 1 << 26, "cuda": 1 << 28}  # activations of a trial of training, at most
 
@@ -32,6 +34,18 @@ def seconds_of(function: Callable[[], object], device: torch.device) -> float:
     function()
     _wait(device)
     return time.perf_counter() - start
+
+
+def busy_seconds(function: Callable[[Tensor], object], matrix: Tensor, repetitions: int = 3) -> float:
+    """Seconds of one when every core is busy with one of its own; the function may overwrite what it is given."""
+    device = matrix.device
+    cores = torch.get_num_threads() if device.type == "cpu" else 1
+    at_once = min(cores, _AT_ONCE)
+    times = []
+    for _ in range(repetitions):
+        matrices = [matrix.clone() for _ in range(at_once)]
+        times.append(seconds_of(lambda: on_all_cores(function, matrices, device, at_once), device) / cores)  # noqa: B023
+    return min(times)
 
 
 def _wait(device: torch.device) -> None:

@@ -38,7 +38,7 @@ from unseed.costs import (
     forecast,
     shortage,
 )
-from unseed.engines import FullFit
+from unseed.engines import Cost, FullFit, Memory, Work
 from unseed.engines import _forecast as plans
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
 from unseed.networks import make_batch
@@ -346,6 +346,43 @@ def test_networks_that_are_not_trained_to_the_end_are_not_chosen():
     reg = PNCRegressor(engine=NetworkEngine(trainer=GradientDescent(steps=3)), interval=Batching(2), device="cpu")
     assert not Job.of(reg, 60, 4).chooses
     assert Job.of(PNCRegressor(engine="linearized", device="cpu"), 60, 4).chooses
+
+
+class Polynomials:
+    """An engine of a user's own: least squares on powers, of which a machine's rates know nothing."""
+
+    converges, is_infinite = False, False
+
+    def fit(self, task, plan, *, n_jobs=None):
+        raise NotImplementedError
+
+    def cost(self, task, plan):
+        fits = [Work("powers", (rows, task.X.shape[1])) for rows in plan.distinct_rows]
+        own = {"powers": lambda: 1e-5, "solve": lambda: Growth(3e-9, 0.0), "rows of": lambda: TangentRates(0.5, 0.25)}
+        return Cost(
+            [*fits, Work("solve", (task.X.shape[1],)), Work("rows of.pair", (4,))],
+            lambda points: [Work("entry", (points, len(plan.counts)))],
+            Memory(8 * task.X.numel(), f"{len(task.X)} rows need {{}}"),
+            trials=own,
+        )
+
+
+def test_an_engine_of_ones_own_has_a_forecast():
+    mine = Job(1000, 100, points=10, interval=Batching(4), engine=Polynomials(), network=NETWORK)
+    found = forecast(mine, RATES.completed(mine))
+    assert found.fitting == pytest.approx(1e-5 * 1000 * 100 + 1e-9 * 100**3 + 0.25 * 4)
+    assert found.predicting == pytest.approx(1e-6 * 10 * 4)
+    assert found.bytes == 8 * 1000 * 100
+    assert forecast(mine, Rates.for_job(mine)).seconds > 0
+    with pytest.raises(InvalidInputError, match=r"know nothing of engine=.*Polynomials.*; take Rates.for_job\(job\)"):
+        forecast(mine, RATES)
+
+
+def test_memory_of_ones_own_engine_is_told_short(little_memory):
+    mine = Job(10**6, 100, interval=Batching(4), engine=Polynomials(), network=NETWORK)
+    words = "1000000 rows need 0.8 GB and 0.5 GB are available; use fewer rows or a smaller network"
+    assert shortage(mine, forecast(mine, RATES.completed(mine)).bytes) == words
+    mine.cost.memory.check(mine.device)  # nothing is known that would fit: it is tried
 
 
 def test_what_has_no_forecast_is_said():

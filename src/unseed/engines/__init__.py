@@ -1,5 +1,6 @@
 """Engines train networks on resample plans."""
 
+from unseed._solvers import Work
 from unseed.engines._anchored import AnchoredPosterior, AnchoredReplicates
 from unseed.engines._blocks import BlockFit, FullFit, block_rows
 from unseed.engines._cost import Cost
@@ -39,6 +40,7 @@ __all__ = [
     "Task",
     "Trained",
     "TrainedBlock",
+    "Work",
     "block_rows",
     "make_batch",
     "store_block",

@@ -18,6 +18,9 @@ from unseed.engines._tangent import POINTS_AT_A_TIME
 from unseed.engines._trials import NetworkRates, seconds_of_a_step
 from unseed.networks import NetworkBatch
 
+Influence = Callable[[int], Sequence[Work]]
+Posterior = Callable[[int, int], Sequence[Work]]
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -55,8 +58,8 @@ class Cost:
     fitting: Sequence[Work]
     predicting: Callable[[int], Sequence[Work]]
     memory: Memory
-    influence: Callable[[int], Sequence[Work]] = lambda points: ()
-    posterior: Callable[[int, int], Sequence[Work]] = lambda points, checked: ()
+    influence: Influence = lambda points: ()
+    posterior: Posterior = lambda points, checked: ()
     trials: Mapping[str, Callable[[], object]] = field(default_factory=dict)
     disk: int = 0
     assumed: str = ""
@@ -109,9 +112,7 @@ def network_cost(
     )
 
 
-def _linearised(
-    n_rows: int, n_outputs: int, factor: list[Work]
-) -> tuple[Callable[[int], list[Work]], Callable[[int, int], list[Work]]]:
+def _linearised(n_rows: int, n_outputs: int, factor: list[Work]) -> tuple[Influence, Posterior]:
     """Of influence values at all points at once; of a posterior at a few at a time, each time with the signals of all rows."""
     size = n_rows * n_outputs
 

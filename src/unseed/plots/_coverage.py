@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from unseed._results import FloatArray, Prediction, check_level
 from unseed.errors import InvalidInputError
-from unseed.plots._sources import output_names, regressor_and_rows
+from unseed.plots._sources import output_names, predicted
 from unseed.plots._style import finish, new_axes, palette
 
 if TYPE_CHECKING:
@@ -92,21 +92,10 @@ class CoverageDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: IntervalRegressor | Pipeline,
-        X: Any,
-        y: npt.ArrayLike,
-        *,
-        kind: Kind = "prediction",
-        levels: Sequence[float] = LEVELS,
-        band_level: float = 0.95,
-        ax: Axes | None = None,
-        **kwargs: Any,
+        cls, estimator: IntervalRegressor | Pipeline, X: Any, y: npt.ArrayLike, **options: Any
     ) -> CoverageDisplay:
-        """Predict at held-out rows and count; the parameters are those of `from_predictions`."""
-        regressor, rows = regressor_and_rows(estimator, X)
-        prediction = regressor.get_prediction(rows)
-        return cls.from_predictions(prediction, y, kind=kind, levels=levels, band_level=band_level, ax=ax, **kwargs)
+        """Predict at held-out rows and count. Options are those of `from_predictions`."""
+        return cls.from_predictions(predicted(estimator, X), y, **options)
 
     @classmethod
     def from_predictions(
@@ -163,7 +152,7 @@ class CoverageDisplay:
             ax.plot([], [], " ", label="no band: errors of one fit go together")
         ax.plot([0, 1], [0, 1], "--", color=colours.aside, lw=1, label="as promised")
         for i, name in enumerate(self.names):
-            look: dict[str, Any] = {
+            style: dict[str, Any] = {
                 "color": colours.outputs[i % len(colours.outputs)],
                 "linestyle": _LINES[i % len(_LINES)],
                 "marker": _MARKERS[i % len(_MARKERS)],
@@ -171,7 +160,7 @@ class CoverageDisplay:
                 "clip_on": False,  # a share of 1 is at the edge
                 "label": "observed" if len(self.names) == 1 else f"observed: {name}",
             }
-            ax.plot(self.levels, self.shares[:, i], **(look | kwargs))
+            ax.plot(self.levels, self.shares[:, i], **(style | kwargs))
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="nominal level", ylabel=_WHAT_IS_INSIDE[self.kind])
         finish(ax, "best")
         self.ax_, self.figure_ = ax, ax.figure

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from unseed._results import FloatArray, Prediction
-from unseed.plots._sources import column, name_of, regressor_and_rows, select_output
+from unseed.plots._sources import Places, column, name_of, predicted, select_output
 from unseed.plots._style import finish, new_axes, palette
 
 if TYPE_CHECKING:
@@ -52,20 +51,10 @@ class IntervalDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: IntervalRegressor | Pipeline,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        level: float = 0.95,
-        position: npt.ArrayLike | None = None,
-        output: int | None = None,
-        ax: Axes | None = None,
+        cls, estimator: IntervalRegressor | Pipeline, X: Any, y: npt.ArrayLike | None = None, **options: Any
     ) -> IntervalDisplay:
-        """Predict at X and draw; ``y``, where known, is drawn as points."""
-        regressor, rows = regressor_and_rows(estimator, X)
-        prediction = regressor.get_prediction(rows)
-        return cls.from_predictions(prediction, y, level=level, position=position, output=output, ax=ax)
+        """Predict at X and draw; ``y``, where known, is drawn as points. Options are those of `from_predictions`."""
+        return cls.from_predictions(predicted(estimator, X), y, **options)
 
     @classmethod
     def from_predictions(
@@ -100,37 +89,20 @@ class IntervalDisplay:
     def plot(self, ax: Axes | None = None) -> IntervalDisplay:
         """Draw on the axes given, or on new ones."""
         ax = ax if ax is not None else new_axes()
+        colours, percent = palette(ax), f"{100 * self.level:g} %"
+        order, at, label = Places.of(self.prediction.mean, self.position, self.position_name)
+        low, high = self.prediction.conf_int(self.level)[order].T
         if self.position is None:
-            self._draw_sorted(ax)
+            wide, for_one = self.prediction.pred_int(self.level)[order].T, "prediction interval, for one new y"
+            ax.vlines(at, *wide, color=colours.wide_band, lw=3, label=f"{percent} {for_one}")
+            ax.vlines(at, low, high, color=colours.band, lw=3, label=f"{percent} confidence interval, for the function")
         else:
-            self._draw_band(ax, self.position)
-        ax.set_ylabel("y")
+            ax.fill_between(at, low, high, color=colours.band, alpha=0.5, lw=0, label=f"{percent} confidence band")
+        line = "." if self.position is None else "-"
+        ax.plot(at, self.prediction.mean[order], line, ms=4, color=colours.mean, label="prediction")
+        if self.observed is not None:
+            ax.plot(at, self.observed[order], "x", color=colours.observed, ms=4, label="observed")
+        ax.set(xlabel=label, ylabel="y")
         finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _draw_sorted(self, ax: Axes) -> None:
-        colours = palette(ax)
-        order = np.argsort(self.prediction.mean, kind="stable")
-        place = np.arange(len(order))
-        confidence, observation = (
-            self.prediction.conf_int(self.level)[order],
-            self.prediction.pred_int(self.level)[order],
-        )
-        percent = f"{100 * self.level:g} %"
-        ax.vlines(place, *observation.T, color=colours.wide_band, lw=3, label=f"{percent} prediction interval, for one new y")
-        ax.vlines(place, *confidence.T, color=colours.band, lw=3, label=f"{percent} confidence interval, for the function")
-        ax.plot(place, self.prediction.mean[order], ".", color=colours.mean, ms=4, label="prediction")
-        if self.observed is not None:
-            ax.plot(place, self.observed[order], "x", color=colours.observed, ms=4, label="observed")
-        ax.set_xlabel("points, sorted by prediction")
-
-    def _draw_band(self, ax: Axes, position: FloatArray) -> None:
-        colours = palette(ax)
-        order = np.argsort(position, kind="stable")
-        at, (low, high) = position[order], self.prediction.conf_int(self.level)[order].T
-        ax.fill_between(at, low, high, color=colours.band, alpha=0.5, lw=0, label=f"{100 * self.level:g} % confidence band")
-        ax.plot(at, self.prediction.mean[order], color=colours.mean, label="prediction")
-        if self.observed is not None:
-            ax.plot(position, self.observed, "x", color=colours.observed, ms=4, label="observed")
-        ax.set_xlabel(self.position_name)

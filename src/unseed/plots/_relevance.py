@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed.networks import MLP
 from unseed.plots._style import new_axes, palette
 
 if TYPE_CHECKING:
@@ -53,10 +52,10 @@ class RelevanceDisplay:
     def from_estimator(cls, estimator: PNCRegressor, *, max_features: int = 20, ax: Axes | None = None) -> RelevanceDisplay:
         """Draw the relevances of a fitted estimator, at most ``max_features`` of them."""
         check_is_fitted(estimator, "is_fitted_")
-        network = estimator.network_
-        if not isinstance(network, MLP):
+        factors_of = getattr(estimator.network_, "first_layer_factors", None)
+        if factors_of is None:
             raise InvalidInputError("relevances are those of an MLP; a torch module has none")
-        factors = np.array(network.first_layer_factors(estimator.n_features_in_))
+        factors = np.array(factors_of(estimator.n_features_in_))
         names = getattr(estimator, "feature_names_in_", None)
         named = [str(name) for name in names] if names is not None else [f"x{i}" for i in range(len(factors))]
         order = np.argsort(-factors, kind="stable")[:max_features]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from unseed._results import FloatArray, Prediction, check_level
 from unseed.errors import InvalidInputError
-from unseed.plots._sources import column, name_of, regressor_and_rows, select_output
+from unseed.plots._sources import Places, column, name_of, regressor_and_rows, select_output
 from unseed.plots._style import finish, make_room, new_axes, palette
 
 if TYPE_CHECKING:
@@ -64,11 +64,7 @@ class SeedSpreadDisplay:
         *,
         n_networks: int = 20,
         random_state: RandomState = None,
-        level: float = 0.95,
-        position: npt.ArrayLike | None = None,
-        output: int | None = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
+        **options: Any,
     ) -> SeedSpreadDisplay:
         """Draw networks by `PNCRegressor.sample_networks` (kernel engine) and show them.
 
@@ -80,8 +76,8 @@ class SeedSpreadDisplay:
             Number of other seeds.
         random_state : int, RandomState or None
             Of the other seeds.
-        level, position, output, ax, **kwargs
-            As for `from_predictions`.
+        **options
+            Those of `from_predictions`.
         """
         regressor, rows = regressor_and_rows(estimator, X)
         if not hasattr(regressor, "sample_networks"):
@@ -90,8 +86,7 @@ class SeedSpreadDisplay:
                 "or from_predictions with networks of your own"
             )
         networks = regressor.sample_networks(rows, n_networks, random_state=random_state)
-        prediction = regressor.get_prediction(rows)
-        return cls.from_predictions(prediction, networks, level=level, position=position, output=output, ax=ax, **kwargs)
+        return cls.from_predictions(regressor.get_prediction(rows), networks, **options)
 
     @classmethod
     def from_predictions(
@@ -105,7 +100,7 @@ class SeedSpreadDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> SeedSpreadDisplay:
-        """Show networks at hand, drawn or really trained.
+        """Show networks at hand, drawn or trained.
 
         Parameters
         ----------
@@ -142,42 +137,24 @@ class SeedSpreadDisplay:
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> SeedSpreadDisplay:
         """Draw on the axes given, or on new ones."""
         ax = ax if ax is not None else new_axes()
-        if self.position is None:
-            self._draw_differences(ax, kwargs)
+        colours, is_sorted = palette(ax), self.position is None
+        order, at, label = Places.of(self.prediction.mean, self.position, self.position_name)
+        networks, mean = self.networks[:, order], self.prediction.mean[order]
+        low, high = self.prediction.conf_int(self.level)[order].T
+        origin = mean if is_sorted else np.zeros(len(at))
+        band, spread = f"{100 * self.level:g} % confidence interval, for other data", np.sqrt(np.mean(self.spread**2))
+        step: Any = "mid" if is_sorted else None
+        ax.fill_between(at, low - origin, high - origin, step=step, color=colours.wide_band, lw=0, label=band)
+        dots = {"linestyle": "none", "marker": ".", "markersize": 2.5}
+        style: dict[str, Any] = {"color": colours.observed} | (dots if is_sorted else {"lw": 0.7})
+        marks = ax.plot(at, (networks - origin).T, **(style | kwargs))
+        marks[0].set_label(f"{len(networks)} single networks, other seeds (standard deviation {spread:.2g})")
+        if is_sorted:
+            ax.axhline(0, color=colours.mean, lw=1.5, label="PNC prediction, without the seed")
         else:
-            self._draw_curves(ax, self.position, kwargs)
+            ax.plot(at, mean, color=colours.mean, lw=2, label="PNC prediction, without the seed")
+        ax.set(xlabel=label, ylabel="difference from the PNC prediction" if is_sorted else "y")
         make_room(ax)
         finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _draw_curves(self, ax: Axes, position: FloatArray, kwargs: dict[str, Any]) -> None:
-        colours, order = palette(ax), np.argsort(position, kind="stable")
-        at, (low, high) = position[order], self.prediction.conf_int(self.level)[order].T
-        ax.fill_between(at, low, high, color=colours.wide_band, lw=0, label=self._interval_label)
-        thin: dict[str, Any] = {"color": colours.observed, "lw": 0.7}
-        lines = ax.plot(at, self.networks[:, order].T, **(thin | kwargs))
-        lines[0].set_label(self._networks_label)
-        ax.plot(at, self.prediction.mean[order], color=colours.mean, lw=2, label="PNC prediction, without the seed")
-        ax.set(xlabel=self.position_name, ylabel="y")
-
-    def _draw_differences(self, ax: Axes, kwargs: dict[str, Any]) -> None:
-        colours, order = palette(ax), np.argsort(self.prediction.mean, kind="stable")
-        place, mean = np.arange(len(order)), self.prediction.mean[order]
-        low, high = self.prediction.conf_int(self.level)[order].T
-        ground, label = colours.wide_band, self._interval_label
-        ax.fill_between(place, low - mean, high - mean, step="mid", color=ground, lw=0, label=label)
-        dots: dict[str, Any] = {"color": colours.observed, "linestyle": "none", "marker": ".", "markersize": 2.5}
-        marks = ax.plot(place, (self.networks[:, order] - mean).T, **(dots | kwargs))
-        marks[0].set_label(self._networks_label)
-        ax.axhline(0, color=colours.mean, lw=1.5, label="PNC prediction, without the seed")
-        ax.set(xlabel="points, sorted by prediction", ylabel="difference from the PNC prediction")
-
-    @property
-    def _interval_label(self) -> str:
-        return f"{100 * self.level:g} % confidence interval, for other data"
-
-    @property
-    def _networks_label(self) -> str:
-        spread = np.sqrt(np.mean(self.spread**2))
-        return f"{len(self.networks)} single networks, other seeds (standard deviation {spread:.2g})"

@@ -1,9 +1,9 @@
-"""What is drawn: predictions of an estimator, alone or at the end of a pipeline, output by output, with columns beside them."""
+"""What is drawn: predictions of an estimator, alone or at the end of a pipeline, output by output, and where points go."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,13 @@ def regressor_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
     if not isinstance(estimator, Pipeline):
         return estimator, X
     return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
+
+
+def predicted(estimator: Any, X: Any) -> Prediction:
+    """What an estimator, or the last step of a pipeline, says of the rows."""
+    regressor, rows = regressor_and_rows(estimator, X)
+    prediction: Prediction = regressor.get_prediction(rows)
+    return prediction
 
 
 def select_output(prediction: Prediction, output: int | None) -> Prediction:
@@ -66,3 +73,19 @@ def column(name: str, values: npt.ArrayLike | None, n_points: int) -> FloatArray
 def name_of(position: Any) -> str:
     """What the horizontal axis shows: the name of a series, nothing for an array."""
     return "".join(str(name) for name in names_of(position)[:1])
+
+
+class Places(NamedTuple):
+    """Where points go on the horizontal axis: their order, their place in that order, and what the axis is called."""
+
+    order: npt.NDArray[np.int64]
+    at: npt.NDArray[Any]
+    label: str
+
+    @classmethod
+    def of(cls, mean: FloatArray, position: FloatArray | None, name: str) -> Places:
+        """By position where there is one, otherwise one after the other, sorted by prediction."""
+        order = np.argsort(mean if position is None else position, kind="stable")
+        if position is None:
+            return cls(order, np.arange(len(order)), "points, sorted by prediction")
+        return cls(order, position[order], name)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed._results import FloatArray, Prediction
 from unseed.errors import InvalidInputError
-from unseed.plots._sources import column, name_of, output_names, regressor_and_rows, select_output
+from unseed.plots._sources import Places, column, name_of, output_names, regressor_and_rows, select_output
 from unseed.plots._style import Palette, finish, make_room, new_axes, palette
 
 if TYPE_CHECKING:
@@ -67,25 +67,16 @@ class VarianceDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: PNCRegressor | BlockwisePNCRegressor | Pipeline,
-        X: Any,
-        *,
-        position: npt.ArrayLike | None = None,
-        average: bool = False,
-        output: int | None = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
+        cls, estimator: PNCRegressor | BlockwisePNCRegressor | Pipeline, X: Any, **options: Any
     ) -> VarianceDisplay:
-        """Predict at X and draw; the parameters are those of `from_predictions`."""
+        """Predict at X and draw. Options are those of `from_predictions`."""
         regressor, rows = regressor_and_rows(estimator, X)
         if not isinstance(regressor, (PNCRegressor, BlockwisePNCRegressor)):
             raise InvalidInputError(
                 f"the seed's variance is still in the predictions of a {type(regressor).__name__}, so its sources do not add "
                 "up; draw those of a PNCRegressor or BlockwisePNCRegressor"
             )
-        prediction = regressor.get_prediction(rows)
-        return cls.from_predictions(prediction, position=position, average=average, output=output, ax=ax, **kwargs)
+        return cls.from_predictions(regressor.get_prediction(rows), **options)
 
     @classmethod
     def from_predictions(
@@ -142,17 +133,16 @@ class VarianceDisplay:
         return self
 
     def _draw_points(self, ax: Axes, kwargs: dict[str, Any]) -> None:
-        order = np.argsort(self.mean if self.position is None else self.position, kind="stable")
-        at = np.arange(len(order)) if self.position is None else self.position[order]
+        order, at, label = Places.of(self.mean, self.position, self.position_name)
         step: Any = "mid" if self.position is None else None
         base = np.zeros(len(order))
         for name, values in self.variances.items():
             top = base + values[order, 0]
-            ax.fill_between(at, base, top, step=step, label=_LABELS[name], **(_look(name, palette(ax)) | kwargs))
+            ax.fill_between(at, base, top, step=step, label=_LABELS[name], **(_style(name, palette(ax)) | kwargs))
             base = top
         if "procedural" in self.variances:  # hatching has no edge of its own
             ax.plot(at, base, color=palette(ax).observed, lw=0.8, drawstyle="default" if step is None else "steps-mid")
-        ax.set(xlabel="points, sorted by prediction" if self.position is None else self.position_name, ylabel="variance")
+        ax.set(xlabel=label, ylabel="variance")
         ax.margins(x=0.01)
         ax.set_ylim(bottom=0)
         make_room(ax)
@@ -163,7 +153,7 @@ class VarianceDisplay:
         place, base = np.arange(len(self.names))[::-1], np.zeros(len(self.names))
         for name, values in averages.items():
             width = values / unit
-            ax.barh(place, width, left=base, height=0.6, label=_LABELS[name], **(_look(name, palette(ax)) | kwargs))
+            ax.barh(place, width, left=base, height=0.6, label=_LABELS[name], **(_style(name, palette(ax)) | kwargs))
             base = base + width
         ax.set_yticks(place, self.names)
         make_room(ax, 1 / (1.7 + 0.6 * len(self.names)))  # an inch, on axes of our own
@@ -174,7 +164,7 @@ class VarianceDisplay:
         return [name for name in self.variances if name != "procedural"]
 
 
-def _look(name: str, colours: Palette) -> dict[str, Any]:
+def _style(name: str, colours: Palette) -> dict[str, Any]:
     if name == "procedural":  # hatched, not filled: it is not there
         return {"facecolor": "none", "edgecolor": colours.observed, "hatch": "////", "linewidth": 0}
     return {"facecolor": colours.band if name == "data" else colours.wide_band, "linewidth": 0}

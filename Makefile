@@ -10,8 +10,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 demo: $(VENV)/.installed-all
 	$(BIN)/unseed demo
 
-test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope -m "not slow" --cov --cov-report=term
+# The linters take one core for as long as the tests leave one over; each fails the whole.
+test: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory --jobs=2 lint pytest
+
+pytest: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not slow" --cov --cov-report=term
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -s --no-header

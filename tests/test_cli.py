@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from unseed import __version__
-from unseed_app import __main__
+from unseed import MLP, PNCRegressor, __version__
+from unseed_app import __main__, demo
 from unseed_app.cli import app
 
 
@@ -26,8 +27,15 @@ def test_demo_shows_a_table_and_saves_a_figure(tmp_path):
     assert "unseed demo --level 0.9 --interval auto --seed 0" in page
 
 
+@pytest.fixture
+def given_network(monkeypatch):
+    """The demonstration without the seconds in which it chooses a network."""
+    options = {"network": MLP(bias_scale=1.0, scale_inputs=True), "regularization": 0.1}
+    monkeypatch.setattr(demo, "PNCRegressor", partial(PNCRegressor, **options))
+
+
 @pytest.mark.parametrize("interval", ["batching", "cheap_bootstrap", "half_sampling", "infinitesimal_jackknife"])
-def test_demo_with_every_interval(tmp_path, interval):
+def test_demo_with_every_interval(tmp_path, interval, given_network):
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "f.png"), "--interval", interval])
     assert result.exit_code == 0
 
@@ -69,7 +77,7 @@ def test_wrong_usage_is_code_2():
         (["--out", "/proc/f.png"], "out='/proc/f.png' could not be written"),
     ],
 )
-def test_main_turns_faults_into_one_line(monkeypatch, capsys, arguments, message):
+def test_main_turns_faults_into_one_line(monkeypatch, capsys, arguments, message, given_network):
     monkeypatch.setattr(sys, "argv", ["unseed", "demo", *arguments])
     with pytest.raises(SystemExit) as stopped:
         __main__.main()

@@ -95,7 +95,8 @@ class TestUse:
         for seed in range(5):
             order = np.random.default_rng(seed).permutation(len(y))
             train, test = order[:342], order[342:]
-            _, intervals = PNCRegressor(random_state=seed).fit(X[train], y[train]).predict_interval(X[test], kind="prediction")
+            reg = regressor(random_state=seed, regularization="auto").fit(X[train], y[train])
+            _, intervals = reg.predict_interval(X[test], kind="prediction")
             covered.append((intervals[:, 0, 0] <= y[test]) & (y[test] <= intervals[:, 1, 0]))
         share = np.mean(covered)
         # 500 observations: binomial sd 0.0097; four of those

@@ -29,18 +29,18 @@ def h_star(n_rows=4096, n_samples=8):
     return np.mean(fits, axis=0)
 
 
-def coverage_and_width(interval, n_rows, n_repetitions, level=0.95):
-    """Share of (repetition, point) pairs whose interval holds h*, and the mean width."""
-    target, hits, widths = h_star(), [], []
+def coverage_and_width(interval, n_rows, n_repetitions, levels=(0.95,)):
+    """Share of (repetition, point) pairs whose interval holds h*, and the mean width, for each level."""
+    target, hits, widths = h_star()[:, None], [], []
     for repetition in range(n_repetitions):
         rng = np.random.default_rng(repetition)
         X = rng.uniform(-1, 1, size=(n_rows, N_FEATURES))
         y = regression_function(X) + NOISE * rng.standard_normal(n_rows)
-        _, intervals = estimator(interval, seed=repetition).fit(X, y).predict_interval(POINTS, level)
-        low, high = intervals[:, 0, 0], intervals[:, 1, 0]
-        hits.append(np.mean((low <= target) & (target <= high)))
-        widths.append(np.mean(high - low))
-    return float(np.mean(hits)), float(np.mean(widths))
+        _, intervals = estimator(interval, seed=repetition).fit(X, y).predict_interval(POINTS, list(levels))
+        low, high = intervals[:, 0], intervals[:, 1]  # (n_points, n_levels)
+        hits.append(np.mean((low <= target) & (target <= high), axis=0))
+        widths.append(np.mean(high - low, axis=0))
+    return np.mean(hits, axis=0), np.mean(widths, axis=0)
 
 
 def binomial_band(level, n_repetitions, z=1.96):

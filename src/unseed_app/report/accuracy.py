@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from unseed._results import FloatArray, Prediction
 
@@ -37,17 +36,19 @@ class Accuracy:
     @classmethod
     def of(cls, mean: FloatArray, observed: FloatArray, is_inside: FloatArray) -> Accuracy:
         """From predictions, observations and which of these are inside, all of shape (n_rows,)."""
+        from scipy.stats import binomtest
+
         errors, spread = observed - mean, float(np.sum((observed - observed.mean()) ** 2))
         n_inside, n = int(is_inside.sum()), len(mean)
-        low, high = clopper_pearson(n_inside, n)
+        band = binomtest(n_inside, n).proportion_ci(_CHANCE, method="exact")
         return cls(
-            float(np.sqrt(np.mean(errors**2))),
-            float(np.abs(errors).mean()),
-            1 - float(np.sum(errors**2)) / spread if spread > 0 else None,
-            n_inside,
-            n,
-            low,
-            high,
+            rmse=float(np.sqrt(np.mean(errors**2))),
+            mae=float(np.abs(errors).mean()),
+            r_squared=1 - float(np.sum(errors**2)) / spread if spread > 0 else None,
+            n_inside=n_inside,
+            n_rows=n,
+            inside_low=float(band.low),
+            inside_high=float(band.high),
         )
 
 
@@ -66,28 +67,15 @@ class CoverageCurve:
     @classmethod
     def of(cls, prediction: Prediction, observed: FloatArray) -> list[CoverageCurve]:
         """One for each output; ``observed`` has shape (n_rows, n_outputs)."""
+        from scipy.stats import binom
+
         n, nominal = len(observed), np.array(LEVELS)
         bounds = [prediction.pred_int(level).reshape(*observed.shape, 2) for level in LEVELS]
         shares = np.array([inside(observed, one).mean(axis=0) for one in bounds])  # (n_levels, n_outputs)
-        low, high = (np.asarray(stats.binom.ppf(tail, n, nominal)) / n for tail in ((1 - _CHANCE) / 2, (1 + _CHANCE) / 2))
+        low, high = (np.asarray(binom.ppf(tail, n, nominal)) / n for tail in ((1 - _CHANCE) / 2, (1 + _CHANCE) / 2))
         return [cls(nominal, shares[:, k], low, high) for k in range(observed.shape[1])]
 
 
 def inside(observed: FloatArray, bounds: FloatArray) -> FloatArray:
     """Whether observations lie in intervals whose last axis is lower, upper."""
     return np.asarray((bounds[..., 0] <= observed) & (observed <= bounds[..., 1]))
-
-
-def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
-    """Exact bounds of a share.
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson(95, 100)
-    >>> round(low, 3), round(high, 3)
-    (0.887, 0.984)
-    """
-    tail = (1 - _CHANCE) / 2
-    low = float(stats.beta.ppf(tail, successes, trials - successes + 1)) if successes else 0.0
-    high = float(stats.beta.isf(tail, successes + 1, trials - successes)) if successes < trials else 1.0
-    return low, high

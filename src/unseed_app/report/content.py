@@ -119,9 +119,7 @@ def build(
         prediction = predict_in_pieces(estimator, rows.taken, len(rows.X), step, seeds=seeds)
         _check_finite(rows, prediction)
         wording = wording_of(estimator)
-        answers = Answers.none(len(rows.target_names))
-        if rows.features:
-            answers = Features(estimator, rows.X, rows.features, level).ask(_columns(prediction.standard_error))
+        answers = Features(estimator, rows.X, rows.features, level).ask(_columns(prediction.standard_error))
         step()
         rows_with_seeds, draws = _draw_seeds(estimator, rows, prediction)
         step()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +12,7 @@ import numpy.typing as npt
 
 from unseed._results import FloatArray
 from unseed.networks import MLP
-from unseed_app.report.feature import Feature
+from unseed_app.report.held_out import Feature
 
 MOST_BANDS, MOST_SHOWN = 6, 12
 _GRID, _COARSE_GRID, _FEW_VALUES, _BINS = 41, 5, 10, 40
@@ -76,12 +74,6 @@ class Answers:
     explained: Indices
     savings: FloatArray
 
-    @classmethod
-    def none(cls, n_outputs: int) -> Answers:
-        """For rows that are not lines of features."""
-        nothing = np.zeros(0, dtype=np.intp)
-        return cls(nothing, "", (), nothing, np.zeros((0, 0, n_outputs)))
-
     def bands_of(self, output: int) -> tuple[Band, ...]:
         """Along each feature."""
         return tuple(band[output] for band in self.bands)
@@ -121,6 +113,9 @@ class Features:
 
         ``errors`` are the standard errors at the rows, of shape (n_rows, n_outputs).
         """
+        if not self.features:  # rows that are not lines of features
+            nothing = np.zeros(0, dtype=np.intp)
+            return Answers(nothing, "", (), nothing, np.zeros((0, 0, errors.shape[1])))
         shown, order = self.by_relevance()
         bands = tuple(self.band(int(feature)) for feature in shown[:MOST_BANDS])
         relative = errors / np.maximum(np.median(errors, axis=0), _TINY)
@@ -151,11 +146,10 @@ class Features:
         is_discrete = bool(feature.levels) or len(values) <= _FEW_VALUES
         if not is_discrete:
             values = np.linspace(values[0], values[-1], _GRID)
-        with _names_are_known():
-            mean, bounds = self.estimator.predict_interval(self._with(feature, values), self.level)
-        mean, bounds = mean.reshape(len(values), -1), bounds.reshape(len(values), -1, 2)
+        mean, bounds = self._ask("predict_interval", self._with(feature, values), self.level)
+        bounds = bounds.reshape(len(values), -1, 2)
         counts, _ = np.histogram(feature.values(self.X), bins=_BINS, range=(values[0], values[-1]))
-        columns = zip(mean.T, bounds[..., 0].T, bounds[..., 1].T, strict=True)
+        columns = zip(mean.reshape(len(values), -1).T, bounds[..., 0].T, bounds[..., 1].T, strict=True)
         return [Band(place, values, *column, is_discrete, counts) for column in columns]
 
     def savings(self, rows: Indices, errors: FloatArray, shown: Indices) -> FloatArray:
@@ -169,8 +163,7 @@ class Features:
             changed[:, j, columns] = self.typical[columns]
         if changed.size == 0:
             return np.zeros((len(rows), len(shown), errors.shape[1]))
-        with _names_are_known():
-            _, found = self.estimator.predict(changed.reshape(-1, self.X.shape[1]), return_std=True)
+        _, found = self._ask("predict", changed.reshape(-1, self.X.shape[1]), return_std=True)
         found = np.asarray(found).reshape(len(rows), len(shown), -1)
         return np.asarray(1 - found / np.maximum(errors[:, None], _TINY))
 
@@ -182,8 +175,7 @@ class Features:
 
     def _correlations(self) -> FloatArray:
         """Largest correlation, either way, of a column of each feature with a prediction of the rows."""
-        with _names_are_known():
-            predicted = np.asarray(self.estimator.predict(self.X)).reshape(len(self.X), -1)
+        predicted = np.asarray(self._ask("predict", self.X)).reshape(len(self.X), -1)
         columns, outputs = _standardised(self.X), _standardised(predicted)
         strength = np.abs(columns.T @ outputs).max(axis=1)
         return np.array([strength[list(feature.columns)].max() for feature in self.features])
@@ -191,11 +183,16 @@ class Features:
     def _ranges_of_curves(self) -> FloatArray:
         grids = [feature.grid(self.X, _COARSE_GRID) for feature in self.features]
         points = np.concatenate([self._with(feature, grid) for feature, grid in zip(self.features, grids, strict=True)])
-        with _names_are_known():
-            predicted = np.asarray(self.estimator.predict(points)).reshape(len(points), -1)
+        predicted = np.asarray(self._ask("predict", points)).reshape(len(points), -1)
         curves = np.split(predicted, np.cumsum([len(grid) for grid in grids])[:-1])
         ranges = np.array([np.ptp(curve, axis=0) for curve in curves])  # (n_features, n_outputs)
         return np.asarray((ranges / np.maximum(ranges.max(axis=0), _TINY)).max(axis=1))
+
+    def _ask(self, method: str, points: FloatArray, *arguments: Any, **options: Any) -> Any:
+        """Rows made here are arrays in the order of the fit; scikit-learn need not warn that they have no names."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
+            return getattr(self.estimator, method)(points, *arguments, **options)
 
     def _with(self, feature: Feature, values: FloatArray) -> FloatArray:
         """Typical rows but for one feature."""
@@ -212,11 +209,3 @@ def _standardised(values: FloatArray) -> FloatArray:
 def _strongest(shares: FloatArray) -> tuple[Reason, ...]:
     order = np.argsort(-shares, kind="stable")[:_MOST_REASONS]
     return tuple((int(j), float(shares[j])) for j in order if shares[j] >= _SMALLEST_SAVING)
-
-
-@contextmanager
-def _names_are_known() -> Iterator[None]:
-    """Rows made here are arrays in the order of the fit; scikit-learn need not warn that they have no names."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
-        yield

@@ -1,4 +1,4 @@
-"""The rows a report is about, checked before anything expensive, with names that are safe to show."""
+"""The rows a report is about and their features, checked before anything expensive, with names that are safe to show."""
 
 from __future__ import annotations
 
@@ -12,9 +12,57 @@ import numpy.typing as npt
 from unseed._frames import index_of, names_of
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed_app.report.feature import Feature
 
 _LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Where a feature is in X, and what its values are called.
+
+    Attributes
+    ----------
+    name : str
+    columns : tuple of int
+        Of X: one, or one for each level.
+    levels : tuple of str
+        Of a category; empty for a number.
+
+    Examples
+    --------
+    >>> city = Feature("city", (1, 2), ("Bern", "Rome"))
+    >>> city.values(np.array([[5.0, 0.0, 1.0], [7.0, 1.0, 0.0]]))
+    array([1., 0.])
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    levels: tuple[str, ...] = ()
+
+    def values(self, X: FloatArray) -> FloatArray:
+        """The number, or which level it is. Shape (n_rows,)."""
+        if not self.levels:
+            return np.asarray(X[:, self.columns[0]])
+        return np.asarray(np.argmax(X[:, self.columns], axis=1), dtype=np.float64)
+
+    def typical(self, X: FloatArray) -> float:
+        """A value that occurs: the median, or the most frequent level."""
+        values = self.values(X)
+        if not self.levels:
+            return float(np.quantile(values, 0.5, method="closest_observation"))
+        return float(np.bincount(values.astype(np.intp)).argmax())
+
+    def grid(self, X: FloatArray, n_values: int) -> FloatArray:
+        """A few values between the smallest and the largest, or the levels that occur."""
+        values = self.values(X)
+        return np.unique(values) if self.levels else np.quantile(values, np.linspace(0, 1, n_values))
+
+    def put(self, points: FloatArray, values: FloatArray | float) -> None:
+        """Give points these values, in place."""
+        if self.levels:
+            points[:, self.columns] = np.eye(len(self.levels))[np.asarray(values, dtype=np.intp)]
+        else:
+            points[:, self.columns[0]] = values
 
 
 @dataclass(frozen=True)
@@ -48,9 +96,9 @@ class HeldOut:
         X: Any,
         y: Any,
         *,
-        feature_names: Sequence[Any] | None,
-        target_names: Sequence[Any] | None,
-        row_labels: Sequence[Any] | None,
+        feature_names: Sequence[Any] | None = None,
+        target_names: Sequence[Any] | None = None,
+        row_labels: Sequence[Any] | None = None,
         categories: Mapping[str, Mapping[str, str]] | None = None,
     ) -> HeldOut:
         """Names come from the arguments, else from data frames, else from the fit, else they are numbers."""

@@ -221,7 +221,7 @@ def test_iterations_are_about_as_many_as_are_assumed(monkeypatch, regularization
 
 def test_rates_of_solvers_are_measured_where_they_are_asked_for():
     wanted = job(engine=KernelEngine(precision="mixed"))
-    found = Rates.for_job(wanted).solvers
+    found = RATES.completed(wanted).solvers
     assert min(found.spectral(2000), found.mixed(2000), found.product, found.symmetric) > 0
     assert found.spectral(2000) > found.mixed(2000)
     assert forecast(wanted, replace(RATES, solvers=found)).seconds > 0
@@ -323,7 +323,7 @@ def test_posteriors_and_influences_of_finite_networks_are_counted():
 
 def test_rates_of_a_network_are_positive_and_grow_with_it():
     jobs = [job(10, 200, engine=NetworkEngine(width=width), interval=Batching(4)) for width in (64, 4096)]
-    known = [Rates.for_job(one) for one in jobs]
+    known = [RATES.completed(one) for one in jobs]
     for rates in known:
         assert min(rates.network.forward, rates.network.step, rates.network.start) > 0
         assert rates.network.tangent(100, 100) > 0
@@ -373,7 +373,6 @@ def test_an_engine_of_ones_own_has_a_forecast():
     assert found.fitting == pytest.approx(1e-5 * 1000 * 100 + 1e-9 * 100**3 + 0.25 * 4)
     assert found.predicting == pytest.approx(1e-6 * 10 * 4)
     assert found.bytes == 8 * 1000 * 100
-    assert forecast(mine, Rates.for_job(mine)).seconds > 0
     with pytest.raises(InvalidInputError, match=r"know nothing of engine=.*Polynomials.*; take Rates.for_job\(job\)"):
         forecast(mine, RATES)
 

@@ -149,8 +149,7 @@ class Rates:
     @classmethod
     def for_job(cls, job: Job) -> Rates:
         """All that a job's forecast needs, on this machine, as busy as it is now."""
-        network = job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
-        return cls.measure(job.features, job.device, network).completed(job)
+        return cls.measure(job.features, job.device, _kernel_network(job)).completed(job)
 
     @classmethod
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
@@ -193,8 +192,7 @@ class Rates:
         """With those that this job needs beyond: the trials of its engine, and the solvers that it asks for."""
         found: dict[str, Any] = {name: trial() for name, trial in job.cost.trials.items()}
         if any(amount.rate.startswith("solvers.") for work in job.work.values() for amount in work):
-            network = job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
-            found["solvers"] = SolverRates.measure(network, _some_rows(job.features, job.device))
+            found["solvers"] = SolverRates.measure(_kernel_network(job), _some_rows(job.features, job.device))
         known = {rate.name: found.pop(rate.name) for rate in fields(self) if rate.name in found}
         return replace(self, own={**self.own, **found}, **known)
 
@@ -220,6 +218,10 @@ class Rates:
             rate = attrgetter(attribute)(rate)
         each: float = rate(*work.sizes) if callable(rate) else rate * math.prod(work.sizes)
         return work.times * each
+
+
+def _kernel_network(job: Job) -> MLP:
+    return job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
 
 
 def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:

@@ -84,15 +84,20 @@ def predict_interval_many(
         raise InvalidInputError("network and regularization must be given here: MLP(...) and a number")
     check_regularization(regularization)
     seeds = _seeds(random_state, len(sets.X))
-    units = _Units.of(sets, active=standardize)
-    stacked = StackedSets.of(network, units.inputs(sets.X), units.labels(sets.y), units.inputs(sets.X_new))
+    x_units, y_units = (_Units.of(values, active=standardize) for values in (sets.X, sets.y))
+    stacked = StackedSets.of(network, x_units(sets.X), y_units(sets.y), x_units(sets.X_new))
     parts = []
     for some in _groups(sets, where):
         counts = _counts(method, sets.X.shape[1], seeds[some])  # while a GPU is busy with those before
         parts.append(stacked.predict(some, counts, regularization))
-    _check_trained(torch.cat([part.singular for part in parts]), regularization)
-    by_set = units.in_units(torch.cat([part.values for part in parts]))
-    predictions = by_set.permute(2, 1, 0).contiguous().cpu().numpy()  # (n_replicates, n_points, n_sets)
+    singular = torch.cat([part.singular for part in parts])
+    if bool(singular.any()):
+        raise SingularKernelError(
+            f"{int(singular.sum())} of {singular.numel()} kernel matrices are singular to float64 at "
+            f"regularization={regularization:g}; raise it (try 1e-6)"
+        )
+    by_replicate = torch.cat([part.values for part in parts]).permute(2, 0, 1)
+    predictions = y_units.undone(by_replicate).mT.contiguous().cpu().numpy()  # (n_replicates, n_points, n_sets)
     sizes = counts[0].sum(-1).astype(np.float64)
     # To an interval method the data sets are so many outputs.
     estimate = method.estimate(cast(Replicates, _Predictions(predictions, sizes)), predictions[0])
@@ -110,34 +115,25 @@ class _Sets:
 
 @dataclass(frozen=True)
 class _Units:
-    """Shift and scale of every data set."""
+    """Shift and scale of every column of every data set."""
 
-    x_mean: Tensor
-    x_scale: Tensor
-    y_mean: Tensor
-    y_scale: Tensor
+    mean: Tensor
+    scale: Tensor
 
     @classmethod
-    def of(cls, sets: _Sets, *, active: bool) -> _Units:
+    def of(cls, values: Tensor, *, active: bool) -> _Units:
+        """From rows along the second axis: data sets by rows, and by columns where there are several."""
         if not active:
-            zero, one = sets.X.new_zeros(1, 1, 1), sets.X.new_ones(1, 1, 1)
-            return cls(zero, one, zero[0], one[0])
-        x_scale, x_mean = torch.std_mean(sets.X, dim=1, correction=0, keepdim=True)
-        y_scale, y_mean = torch.std_mean(sets.y, dim=1, correction=0, keepdim=True)
+            return cls(values.new_zeros(1), values.new_ones(1))
+        scale, mean = torch.std_mean(values, dim=1, correction=0, keepdim=True)
         # Constant columns are only shifted; what is left of them by rounding is no spread.
-        eps = 10 * torch.finfo(sets.X.dtype).eps
-        x_scale = torch.where(x_scale > eps * x_mean.abs(), x_scale, 1.0)
-        return cls(x_mean, x_scale, y_mean, torch.where(y_scale > eps * y_mean.abs(), y_scale, 1.0))
+        return cls(mean, torch.where(scale > 10 * torch.finfo(values.dtype).eps * mean.abs(), scale, 1.0))
 
-    def inputs(self, X: Tensor) -> Tensor:
-        return (X - self.x_mean) / self.x_scale
+    def __call__(self, values: Tensor) -> Tensor:
+        return (values - self.mean) / self.scale
 
-    def labels(self, y: Tensor) -> Tensor:
-        return (y - self.y_mean) / self.y_scale
-
-    def in_units(self, predictions: Tensor) -> Tensor:
-        """Predictions of shape (n_sets, n_points, n_replicates)."""
-        return predictions * self.y_scale[..., None] + self.y_mean[..., None]
+    def undone(self, values: Tensor) -> Tensor:
+        return values * self.scale + self.mean
 
 
 @dataclass(frozen=True)
@@ -170,20 +166,12 @@ def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: t
         raise InvalidInputError(
             f"X_new has shape {tuple(new.shape)} and X {tuple(arrays['X'].shape)}; features and sets must be the same"
         )
-    tensors = {name: array.to(device) for name, array in arrays.items()}
-    for name, tensor in tensors.items():
-        if not bool(torch.isfinite(tensor).all()):
+    for name, array in arrays.items():
+        arrays[name] = array.to(device)
+        if not bool(torch.isfinite(arrays[name]).all()):
             raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute those values")
-    shared = tensors["X_new"] if new.ndim == 3 else tensors["X_new"].expand(len(tensors["X"]), -1, -1)
-    return _Sets(tensors["X"], tensors["y"], shared)
-
-
-def _check_trained(singular: Tensor, regularization: float) -> None:
-    if bool(singular.any()):
-        raise SingularKernelError(
-            f"{int(singular.sum())} of {singular.numel()} kernel matrices are singular to float64 at "
-            f"regularization={regularization:g}; raise it (try 1e-6)"
-        )
+    shared = arrays["X_new"] if new.ndim == 3 else arrays["X_new"].expand(len(arrays["X"]), -1, -1)
+    return _Sets(arrays["X"], arrays["y"], shared)
 
 
 def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> HostCounts:

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unseed import _resampling as resampling
-from unseed._checks import check_whole_number
 from unseed._random import Streams
-from unseed._resampling import Plan
+from unseed._resampling import Plan, batches
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import IntervalMethod, Replicates
+from unseed.intervals._method import BatchMethod, Replicates
 
 
 @dataclass(frozen=True)
-class Batching(IntervalMethod):
+class Batching(BatchMethod):
     """Mean and spread of predictions from disjoint batches (the paper's Algorithm 2).
 
     Target: h*, the regularised fit to infinitely many data at the same λ.
@@ -33,18 +31,13 @@ class Batching(IntervalMethod):
     Batching(batches=4)
     """
 
-    batches: int = 4
-
-    def __post_init__(self) -> None:
-        check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
-
     def describe(self) -> str:
         """In a user's words."""
         return "fits to separate parts of the rows"
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """Algorithm 2, step 1: disjoint batches of equal size, to within one row."""
-        return resampling.batches(n_rows, self.batches, streams)
+        return batches(n_rows, self.batches, streams)
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Algorithm 2, step 2: ψ_B and S_B/√m'."""

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unseed import _resampling as resampling
-from unseed._checks import check_whole_number
 from unseed._random import Streams
-from unseed._resampling import Plan
+from unseed._resampling import Plan, bootstrap, full_and
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import IntervalMethod, Replicates
+from unseed.intervals._method import Replicates, ResampleMethod
 
 
 @dataclass(frozen=True)
-class CheapBootstrap(IntervalMethod):
+class CheapBootstrap(ResampleMethod):
     """Full-data prediction, spread of a few bootstrap replicates around it (the paper's Algorithm 3).
 
     Target: h*, the regularised fit to infinitely many data at the same λ.
@@ -33,18 +31,13 @@ class CheapBootstrap(IntervalMethod):
     CheapBootstrap(replications=4)
     """
 
-    replications: int = 4
-
-    def __post_init__(self) -> None:
-        check_whole_number("replications", self.replications, at_least=1, reason="no resample, no spread")
-
     def describe(self) -> str:
         """In a user's words."""
         return "fits to rows drawn again"
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """Algorithm 3, steps 1 and 2: the data themselves, then resamples with replacement."""
-        return resampling.full_and(resampling.bootstrap(n_rows, self.replications, streams))
+        return full_and(bootstrap(n_rows, self.replications, streams))
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Algorithm 3, step 3: ψ_C and S_C."""

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unseed import _resampling as resampling
-from unseed._checks import check_whole_number
 from unseed._random import Streams
-from unseed._resampling import Plan
+from unseed._resampling import Plan, full_and, half_samples
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import IntervalMethod, Replicates
+from unseed.intervals._method import Replicates, ResampleMethod
 
 
 @dataclass(frozen=True)
-class HalfSampling(IntervalMethod):
+class HalfSampling(ResampleMethod):
     """Full-data prediction, spread of random halves around it.
 
     Target: h*, and beyond: what a half misses for having fewer data enters the spread, so bias widens the interval.
@@ -29,14 +27,9 @@ class HalfSampling(IntervalMethod):
 
     Examples
     --------
-    >>> HalfSampling(replications=4)
-    HalfSampling(replications=4)
+    >>> HalfSampling(replications=3).plan(7, Streams(seed=0)).sizes.tolist()
+    [7, 3, 3, 3]
     """
-
-    replications: int = 4
-
-    def __post_init__(self) -> None:
-        check_whole_number("replications", self.replications, at_least=1, reason="no resample, no spread")
 
     def describe(self) -> str:
         """In a user's words."""
@@ -44,7 +37,7 @@ class HalfSampling(IntervalMethod):
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then random halves."""
-        return resampling.full_and(resampling.half_samples(n_rows, self.replications, streams))
+        return full_and(half_samples(n_rows, self.replications, streams))
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Root mean square distance of the halves from the full-data prediction."""

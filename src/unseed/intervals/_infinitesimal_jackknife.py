@@ -5,9 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from unseed import _resampling as resampling
 from unseed._random import Streams
-from unseed._resampling import Plan
+from unseed._resampling import Plan, full
 from unseed._results import Estimate, FloatArray
 from unseed.intervals._method import IntervalMethod, Replicates
 
@@ -36,7 +35,7 @@ class InfinitesimalJackknife(IntervalMethod):
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves: nothing is resampled."""
-        return resampling.full(n_rows)
+        return full(n_rows)
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """σ̂² = mean of the squared influence values; the normal law."""

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unseed import _resampling as resampling
-from unseed._checks import check_whole_number
 from unseed._random import Streams
-from unseed._resampling import Plan
+from unseed._resampling import Plan, batches, full_and
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import IntervalMethod, Replicates
+from unseed.intervals._method import BatchMethod, Replicates
 
 
 @dataclass(frozen=True)
-class Sectioning(IntervalMethod):
+class Sectioning(BatchMethod):
     """Full-data prediction, spread of disjoint batches around it.
 
     Target: h*, and beyond: what the batches miss for having fewer data enters the spread, so bias widens the interval.
@@ -29,14 +27,9 @@ class Sectioning(IntervalMethod):
 
     Examples
     --------
-    >>> Sectioning(batches=4)
-    Sectioning(batches=4)
+    >>> Sectioning(batches=2).plan(6, Streams(seed=0)).sizes.tolist()
+    [6, 3, 3]
     """
-
-    batches: int = 4
-
-    def __post_init__(self) -> None:
-        check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
 
     def describe(self) -> str:
         """In a user's words."""
@@ -44,7 +37,7 @@ class Sectioning(IntervalMethod):
 
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then disjoint batches of equal size, to within one row."""
-        return resampling.full_and(resampling.batches(n_rows, self.batches, streams).counts)
+        return full_and(batches(n_rows, self.batches, streams).counts)
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Spread of the batches around the full-data prediction, not around their own mean."""

@@ -5,16 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._results import Estimate, FloatArray
-from unseed.intervals._method import IntervalMethod, Replicates
+from unseed.intervals._method import BatchMethod, Replicates
 from unseed.intervals._sectioning import Sectioning
 
 
 @dataclass(frozen=True)
-class TruthInterval(IntervalMethod):
+class TruthInterval(BatchMethod):
     """Full-data prediction; variances of sectioning, of the posterior, of structure left in the errors and of a rival, added.
 
     Target: the regression function, not only h*. Not in the paper; `docs/truth.md` has the derivation and the scoreboard.
@@ -35,11 +34,7 @@ class TruthInterval(IntervalMethod):
     TruthInterval(batches=4)
     """
 
-    batches: int = 4
     uses_posterior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
 
     def describe(self) -> str:
         """In a user's words."""

@@ -107,6 +107,11 @@ def test_products_with_the_jacobian(case):
     assert_allclose(evaluation.push(directions).detach(), torch.einsum("bnkp,bp->bnk", J, directions), rtol=0, atol=1e-12)
 
 
+def test_jacobians(case):
+    batch, parameters, X, J = case
+    assert_allclose(batch.jacobian(parameters[1], X[1]), J[1].flatten(0, 1), rtol=0, atol=1e-12)
+
+
 def test_tangent_kernels(case):
     batch, parameters, X, J = case
     n, k = J.shape[1:3]

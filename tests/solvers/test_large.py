@@ -9,7 +9,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unseed import MLP
-from unseed._solvers import NystromPreconditioner, WeightedRidge, conjugate_gradients, random_signs, solve_mixed
+from unseed._solvers import DualRidge, NystromPreconditioner, conjugate_gradients, random_signs, solve_mixed
 from unseed._solvers.cholesky import lower_cholesky, restore, solve_with_factor
 from unseed.kernels import ntk
 
@@ -50,9 +50,9 @@ def test_restore_mirrors_matrices_of_any_size(n):
 def test_stack_of_systems_is_each_alone():
     kernels, counts = [torch.tensor(K[:40, :40]), torch.tensor(K[50:90, 50:90])], [torch.ones(40), torch.arange(1, 41)]
     counts = [count.to(torch.float64) for count in counts]
-    together = WeightedRidge.factorise_stack([k.clone() for k in kernels], counts, 0.01)
+    together = DualRidge.factorise_stack([k.clone() for k in kernels], counts, 0.01)
     for kernel, count, factor in zip(kernels, counts, together, strict=True):
-        alone = WeightedRidge.factorise(kernel.clone(), count, 0.01)
+        alone = DualRidge.factorise(kernel.clone(), count, 0.01)
         assert_allclose(factor.solve(torch.tensor(B[:40])), alone.solve(torch.tensor(B[:40])), rtol=1e-10)
         assert_array_equal(factor.ridge, alone.ridge)
 
@@ -61,13 +61,13 @@ def test_stack_with_a_singular_system_is_solved_one_by_one():
     singular = torch.ones(3, 3, dtype=torch.float64)
     counts = [torch.ones(3, dtype=torch.float64)] * 2
     with pytest.warns(UserWarning, match="was added to its diagonal"):
-        first, second = WeightedRidge.factorise_stack([singular, torch.tensor(A[:3, :3])], counts, 0.0)
+        first, second = DualRidge.factorise_stack([singular, torch.tensor(A[:3, :3])], counts, 0.0)
     assert_allclose(second.solve(torch.tensor(B[:3])), np.linalg.solve(A[:3, :3], B[:3]), rtol=1e-10)
     assert float(first.ridge[0]) > 0
 
 
 def test_random_columns_find_the_trace():
-    factor = WeightedRidge.factorise(torch.tensor(K), torch.ones(300, dtype=torch.float64), 1e-3)
+    factor = DualRidge.factorise(torch.tensor(K), torch.ones(300, dtype=torch.float64), 1e-3)
     squares, exact = factor.noise_moments(torch.tensor(B))
     same, estimate = factor.noise_moments(torch.tensor(B), probes=64)
     assert_allclose(same, squares, rtol=1e-9)

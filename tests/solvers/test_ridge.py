@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 
 from oracles.regression import ridge_on_repeated_rows
 from unseed import MLP
-from unseed._solvers import WeightedRidge
+from unseed._solvers import DualRidge
 from unseed.errors import ConditioningWarning, SingularKernelError
 from unseed.kernels import ntk
 
@@ -16,7 +16,7 @@ K, K_NEW = ntk(X, network=NETWORK), ntk(X_NEW, X, network=NETWORK)
 
 
 def factorise(kernel, counts, regularization):
-    return WeightedRidge.factorise(torch.tensor(kernel), torch.tensor(counts, dtype=torch.float64), regularization)
+    return DualRidge.factorise(torch.tensor(kernel), torch.tensor(counts, dtype=torch.float64), regularization)
 
 
 @pytest.mark.parametrize("regularization", [1e-10, 1e-3, 1.0])

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from oracles.regression import descent_of_linear_model, flow_of_linear_model
 from unseed import GradientDescent, GradientFlow
-from unseed._solvers import SpectralFilter, StoppedRidge, WeightedRidge
+from unseed._solvers import DualRidge, SpectralFilter, StoppedRidge
 from unseed.errors import InvalidInputError, SingularKernelError
 
 RNG = np.random.default_rng(1)
@@ -36,7 +36,7 @@ def test_gradient_descent_is_the_loop(steps, rate, regularization):
 
 
 def test_long_training_is_ridge_and_no_training_is_nothing():
-    ridge = WeightedRidge.factorise(torch.tensor(J @ J.T), torch.tensor(COUNTS), 0.01)
+    ridge = DualRidge.factorise(torch.tensor(J @ J.T), torch.tensor(COUNTS), 0.01)
     limit = J_NEW @ J.T @ ridge.solve(torch.tensor(Y[:, None])).numpy()[:, 0]
     assert_allclose(prediction(GradientFlow(time=1e6), 0.01), limit, rtol=1e-11)
     assert_allclose(prediction(GradientDescent(steps=10**6, rate=0.05), 0.01), limit, rtol=1e-11)

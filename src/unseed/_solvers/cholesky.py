@@ -12,6 +12,9 @@ from torch import Tensor
 
 from unseed._threads import threads_for
 
+JITTERS = (1e-12, 1e-11, 1e-10)
+"""Tried in this order, times the scale of the diagonal, when a Cholesky factorisation fails."""
+
 _ROWS_AT_A_TIME = {"cpu": 64, "cuda": 1024}  # what the inner cache of a core holds; what a GPU is busy with
 
 
@@ -27,6 +30,24 @@ def lower_cholesky(matrix: Tensor) -> Tensor | None:
     with threads_for(len(matrix)):
         done = _in_place(matrix)
     return matrix if done and _is_finite(matrix) else None
+
+
+def jittered_cholesky(
+    matrix: Tensor, scale: float | Tensor, jitters: tuple[float, ...] = (0.0, *JITTERS)
+) -> tuple[Tensor, float] | None:
+    """Lower factor with the first of the jitters, times ``scale``, that makes one possible; and that jitter.
+
+    None where even the last one does not help; the matrix is then whole again, but for the jitter.
+    """
+    diagonal = matrix.diagonal()
+    bare = diagonal.clone()
+    for jitter in jitters:
+        diagonal.copy_(bare + jitter * scale)
+        factor = lower_cholesky(matrix)
+        if factor is not None:
+            return factor, jitter
+        restore(matrix)
+    return None
 
 
 def _in_place(matrix: Tensor) -> bool:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from unseed._solvers.cholesky import lower_cholesky, solve_with_factor
 from unseed._solvers.conjugate_gradients import conjugate_gradients
-from unseed._solvers.ridge import WeightedRidge
+from unseed._solvers.dual import DualRidge
 
 TOLERANCE = 1e-11
 """Relative residual that proves a solution safe; a float64 factor leaves about 1e-13."""
@@ -28,7 +28,7 @@ def solve_ridge(kernel: Tensor, counts: Tensor, regularization: float, columns: 
         if refined is not None:
             return refined
         kernel.diagonal().copy_(bare)
-    return WeightedRidge.factorise(kernel, counts, regularization).solve(columns)
+    return DualRidge.factorise(kernel, counts, regularization).solve(columns)
 
 
 def solve_mixed(matrix: Tensor, columns: Tensor) -> Tensor | None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from unseed._solvers.cholesky import lower_cholesky, restore, solve_with_factor
-from unseed._solvers.ridge import JITTERS
+from unseed._solvers.cholesky import JITTERS, jittered_cholesky, lower_cholesky, solve_with_factor
 from unseed.errors import SingularKernelError
 
 
@@ -33,16 +32,10 @@ class NystromPreconditioner:
     @classmethod
     def build(cls, landmarks: Tensor, cross: Tensor, ridge: float) -> NystromPreconditioner:
         """From the kernel of the chosen rows, (r, r), and that of all rows with them, (n, r); both are overwritten."""
-        diagonal = landmarks.diagonal()
-        bare = diagonal.clone()
-        for jitter in JITTERS:
-            diagonal.copy_(bare * (1 + jitter))
-            root = lower_cholesky(landmarks)
-            if root is not None:
-                break
-            restore(landmarks)
-        else:
+        found = jittered_cholesky(landmarks, landmarks.diagonal().clone(), JITTERS)
+        if found is None:
             raise SingularKernelError("the kernel matrix of the preconditioner's rows is singular; merge duplicate rows")
+        root, _ = found
         features = torch.linalg.solve_triangular(root.mT, cross, upper=True, left=False, out=cross)
         inner = features.T @ features
         inner.diagonal().add_(ridge)

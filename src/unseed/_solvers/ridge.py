@@ -1,15 +1,16 @@
-"""Weighted kernel ridge regression: factorise once, solve for as many label columns as there are."""
+"""Weighted ridge regression: what both of its forms answer, and what follows from their answers."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from unseed._solvers.cholesky import lower_cholesky, restore, solve_with_factor
+from unseed._solvers.cholesky import JITTERS, jittered_cholesky
 from unseed.errors import ConditioningWarning, SingularKernelError
 
 OVERFLOW = "the kernel matrix overflows float64: the inputs are too large; use standardize=True or scale the features"
@@ -20,101 +21,72 @@ WORST_CONDITION = 1e12
 EXACT_TRACE_ROWS = 2048
 """Up to here the trace behind a noise variance is exact; beyond, random columns estimate it, mostly to 1 %."""
 
-_NUMBERS_AT_A_TIME = 1 << 22
 _TRACE_PROBES = 64
 _AMPLITUDE_ROWS = 500
 
-JITTERS = (1e-12, 1e-11, 1e-10)
-"""Tried in this order, times the mean diagonal of the kernel, when a Cholesky factorisation fails."""
 
+class WeightedRidge(Protocol):
+    """A = K + λ n W⁻¹, W the diagonal of the weights and n their sum, factorised once for any labels.
 
-@dataclass(frozen=True)
-class WeightedRidge:
-    """Cholesky factor of A = K + λ n W⁻¹, W the diagonal of the counts and n their sum.
+    A weight of c is exactly a row that is there c times; rows with weight 0 must have been left out. `DualRidge` is made of
+    the kernel K of the rows, `PrimalRidge` of features φ with K = ΦΦᵀ. New points are rows of what the ridge is made of: their
+    kernel with the rows, or their features.
 
-    A count of c is exactly a row that is there c times; rows with count 0 must have been left out.
+    Attributes
+    ----------
+    ridge : Tensor of shape (n,)
+        What was added to the diagonal of K, jitter included.
+    jitter : float
+        What was added beyond λ, for the matrix to have a factor; 0 for most.
     """
 
-    factor: Tensor  # (n, n); the lower triangle, what is above it is not part of it
-    ridge: Tensor  # (n,) what was added to the diagonal of K
-
-    @classmethod
-    def factorise(
-        cls, kernel: Tensor, counts: Tensor, regularization: float, n_observations: float | None = None
-    ) -> WeightedRidge:
-        """Factorise, in the memory of ``kernel`` on a CPU.
-
-        Parameters
-        ----------
-        kernel : Tensor of shape (n, n)
-        counts : Tensor of shape (n,)
-        regularization : float
-            λ.
-        n_observations : float or None
-            n, where it is not the sum of the counts: a kernel over several outputs has a row for each of them.
-
-        Raises
-        ------
-        SingularKernelError
-            When no jitter of `JITTERS` makes the matrix positive definite.
-        """
-        ridge = regularization * (counts.sum() if n_observations is None else n_observations) / counts
-        diagonal = kernel.diagonal()
-        bare = diagonal.clone()
-        scale = float(bare.mean())
-        for jitter in (0.0, *JITTERS):
-            diagonal.copy_(bare + ridge + jitter * scale)
-            factor = lower_cholesky(kernel)
-            if factor is not None:
-                if jitter:
-                    _warn_of_jitter(jitter * scale, regularization)
-                solved = cls(factor, ridge + jitter * scale)
-                if not jitter and solved.condition > WORST_CONDITION:
-                    _warn_of_condition(solved.condition, regularization)
-                return solved
-            restore(kernel)
-        raise SingularKernelError(_explain(kernel, regularization, scale))
-
-    @classmethod
-    def factorise_stack(cls, kernels: list[Tensor], counts: list[Tensor], regularization: float) -> list[WeightedRidge]:
-        """The same for systems of one size, in one call; where one of them fails, each alone."""
-        stack, together = torch.stack(kernels), torch.stack(counts)
-        ridge = regularization * together.sum(1, keepdim=True) / together
-        stack.diagonal(dim1=1, dim2=2).add_(ridge)
-        factors, info = torch.linalg.cholesky_ex(stack)
-        found = [cls(factor, own) for factor, own in zip(factors, ridge, strict=True)]
-        if bool((info != 0).any()) or any(not factor.condition <= WORST_CONDITION for factor in found):
-            return [cls.factorise(kernel, count, regularization) for kernel, count in zip(kernels, counts, strict=True)]
-        return found
+    ridge: Tensor
+    jitter: float
 
     @property
     def condition(self) -> float:
-        """Estimate of the condition number, from below: the squared ratio of the factor's diagonal entries."""
-        pivots = self.factor.diagonal()
-        return float((pivots.max() / pivots.min()) ** 2)
+        """Estimate, from below, of the condition number of the matrix that was factorised."""
+        ...
 
     def solve(self, columns: Tensor) -> Tensor:
-        """A⁻¹ times each column. Shape (n, c)."""
-        return solve_with_factor(self.factor, columns)
+        """A⁻¹ times each column: of labels, their dual weights. Shape (n, c)."""
+        ...
+
+    def energy(self, labels: Tensor) -> Tensor:
+        """zᵀA⁻¹z, column by column. Shape (c,)."""
+        ...
+
+    def inverse_diagonal(self, rows: Tensor) -> Tensor:
+        """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
+        ...
+
+    def inverse_moments(self, labels: Tensor, probes: int) -> tuple[Tensor, float]:
+        """A⁻¹ times the labels, and tr A⁻², estimated from so many random columns if that is cheaper; 0 for exactly."""
+        ...
+
+    def predict(self, points: Tensor, dual: Tensor) -> Tensor:
+        """Fit with these dual weights (n, c). Shape (n_points, c)."""
+        ...
+
+    def effect(self, points: Tensor) -> Tensor:
+        """c(x) = A⁻¹K(X, x): how far each label moves each prediction. Shape (n, n_points)."""
+        ...
+
+    def posterior(self, points: Tensor, prior: Callable[[], Tensor]) -> Tensor:
+        """K(x, x') − k(x)ᵀA⁻¹k(x'); ``prior`` makes the first term where it is needed. Shape (n_points, n_points)."""
+        ...
 
     def residual(self, labels: Tensor) -> Tensor:
         """Labels minus fit, from K A⁻¹ = I − ridge A⁻¹: no second product with the kernel. Shape (n, c)."""
         return self.ridge[:, None] * self.solve(labels)
 
-    def whiten(self, columns: Tensor) -> Tensor:
-        """L⁻¹ times each column, so that products of two results are cᵀA⁻¹c'. Shape (n, c)."""
-        white: Tensor = torch.linalg.solve_triangular(self.factor, columns, upper=False)
-        return white
+    def leave_one_out(self, labels: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Errors of the fits without each row, and their posterior variances for an amplitude of one.
 
-    def inverse_diagonal(self, rows: Tensor) -> Tensor:
-        """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
-        n = len(self.factor)
-        parts = []
-        for chunk in torch.split(rows, max(1, _NUMBERS_AT_A_TIME // n)):
-            units = self.factor.new_zeros(n, len(chunk))
-            units[chunk, torch.arange(len(chunk), device=rows.device)] = 1.0
-            parts.append(self.whiten(units).square().sum(0))
-        return torch.cat(parts)
+        Shapes (len(rows), c) and (len(rows), 1).
+        """
+        curvature = self.inverse_diagonal(rows)[:, None]
+        return self.solve(labels)[rows] / curvature, (1 / curvature - self.ridge[rows][:, None]).clamp_min(0.0)
 
     def amplitude(self, labels: Tensor) -> Tensor:
         """Factor on the kernel that makes the labels most probable, zᵀA⁻¹z/n, column by column. Shape (c,).
@@ -123,13 +95,13 @@ class WeightedRidge:
         magnitude; leave-one-out errors then say so, and their mean square over what is expected of them is taken instead.
         """
         n = len(labels)
-        likeliest = self.whiten(labels).square().mean(0)
+        likeliest = self.energy(labels) / n
         rows = torch.arange(0, n, max(1, n // _AMPLITUDE_ROWS), device=labels.device)
         left_out = (self.solve(labels)[rows].square() / self.inverse_diagonal(rows)[:, None]).mean(0)
         return torch.where(left_out < likeliest / 2, left_out, likeliest)
 
     def noise_moments(self, labels: Tensor, probes: int | None = None) -> tuple[Tensor, float]:
-        """Sum of squares and trace whose ratio estimates the noise variance, for counts of one.
+        """Sum of squares and trace whose ratio estimates the noise variance, for weights of one.
 
         With H the smoother, ‖(I − H) y‖² has expectation σ² tr (I − H)ᵀ(I − H) plus a squared bias. Here I − H is a
         multiple λn of A⁻¹; without the λ both sides stay finite however small it is, and the n keeps batches of
@@ -139,17 +111,46 @@ class WeightedRidge:
         ----------
         labels : Tensor of shape (n, c)
         probes : int or None
-            Random columns for the trace, tr A⁻² = E‖A⁻¹ z‖²; the exact one costs twice the factorisation. None is exact up to
-            `EXACT_TRACE_ROWS` rows and 64 beyond.
+            Random columns for the trace, tr A⁻² = E‖A⁻¹ z‖², where an exact one costs twice the factorisation. None is exact
+            up to `EXACT_TRACE_ROWS` rows and 64 beyond.
         """
         n = len(labels)
         if probes is None:
             probes = 0 if n <= EXACT_TRACE_ROWS else _TRACE_PROBES
-        if not probes:
-            inverse = torch.cholesky_inverse(self.factor)
-            return (n * (inverse @ labels)).square().sum(0), float(n**2 * inverse.square().sum())
-        signs = random_signs(n, probes, labels)
-        return (n * self.solve(labels)).square().sum(0), float(n**2 * self.solve(signs).square().sum() / probes)
+        solved, trace = self.inverse_moments(labels, probes)
+        return (n * solved).square().sum(0), n**2 * trace
+
+
+def factorise(matrix: Tensor, scale: float, regularization: float) -> tuple[Tensor, float]:
+    """Lower factor of a matrix that already has its ridge, and what had to be added to its diagonal beyond that.
+
+    Raises
+    ------
+    SingularKernelError
+        When no jitter of `JITTERS`, times ``scale``, makes the matrix positive definite.
+    """
+    found = jittered_cholesky(matrix, scale)
+    if found is None:
+        raise SingularKernelError(_explain(matrix, regularization, scale))
+    factor, jitter = found
+    if jitter:
+        _warn(
+            f"the kernel matrix is singular to float64 at regularization={regularization:g}; {jitter * scale:.1e} was added to "
+            "its diagonal. Raise regularization (try 1e-10) or remove duplicate rows to avoid this"
+        )
+    elif (condition := pivot_ratio(factor)) > WORST_CONDITION:
+        _warn(
+            f"the kernel matrix has a condition number of about {condition:.0e} at regularization={regularization:g}: expect "
+            f"{-math.log10(condition * 1e-16):.0f} correct digits or fewer. Raise regularization (try 1e-10) or merge "
+            "duplicate rows"
+        )
+    return factor, jitter * scale
+
+
+def pivot_ratio(factor: Tensor) -> float:
+    """Estimate of a condition number, from below: the squared ratio of the factor's diagonal entries."""
+    pivots = factor.diagonal()
+    return float((pivots.max() / pivots.min()) ** 2)
 
 
 def random_signs(n: int, columns: int, like: Tensor) -> Tensor:
@@ -158,23 +159,8 @@ def random_signs(n: int, columns: int, like: Tensor) -> Tensor:
     return torch.randint(0, 2, (n, columns), generator=generator).mul_(2).sub_(1).to(like)
 
 
-def _warn_of_jitter(jitter: float, regularization: float) -> None:
-    warnings.warn(
-        f"the kernel matrix is singular to float64 at regularization={regularization:g}; {jitter:.1e} was added to its "
-        "diagonal. Raise regularization (try 1e-10) or remove duplicate rows to avoid this",
-        ConditioningWarning,
-        stacklevel=3,
-    )
-
-
-def _warn_of_condition(condition: float, regularization: float) -> None:
-    warnings.warn(
-        f"the kernel matrix has a condition number of about {condition:.0e} at regularization={regularization:g}: expect "
-        f"{-math.log10(condition * 1e-16):.0f} correct digits or fewer. Raise regularization (try 1e-10) or merge "
-        "duplicate rows",
-        ConditioningWarning,
-        stacklevel=3,
-    )
+def _warn(text: str) -> None:
+    warnings.warn(text, ConditioningWarning, stacklevel=4)
 
 
 def _explain(matrix: Tensor, regularization: float, scale: float) -> str:

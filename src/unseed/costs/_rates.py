@@ -15,7 +15,7 @@ from torch import Tensor
 
 from unseed._selection.criteria import evidence
 from unseed._selection.objective import Architecture, ScaleObjective
-from unseed._solvers import Converged, GradientDescent, GradientFlow, Training, WeightedRidge, Work
+from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Training, Work
 from unseed._threads import one_thread
 from unseed.costs._job import TYPICAL_NETWORK, Job
 from unseed.engines import BlockFit, Engine
@@ -170,8 +170,8 @@ class Rates:
             cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
             gram.diagonal().add_(gram.diagonal().mean())
             counts = gram.new_ones(n)
-            seconds[n] = busy_seconds(partial(WeightedRidge.factorise, counts=counts, regularization=0.0), gram)
-            factor = WeightedRidge.factorise(gram, counts, 0.0)
+            seconds[n] = busy_seconds(partial(DualRidge.factorise, weights=counts, regularization=0.0), gram)
+            factor = DualRidge.factorise(gram, counts, 0.0)
         large = max(sizes)
         factorisation = Growth.fitted(seconds)
         columns = torch.ones(large, 512, dtype=X.dtype, device=where)

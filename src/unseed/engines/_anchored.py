@@ -13,8 +13,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from unseed._solvers import WeightedRidge
-from unseed._solvers.ridge import JITTERS
+from unseed._solvers import DualRidge
+from unseed._solvers.cholesky import JITTERS
 from unseed.engines._kernel import KernelReplicates
 from unseed.engines._protocol import LeftOut
 from unseed.errors import InvalidInputError, NotAvailableError, SingularKernelError
@@ -220,7 +220,7 @@ def _root(kernel: PopulationKernel, points: Profile) -> Tensor:
 
 def _posterior(whole: KernelReplicates, features: Tensor, checked: Tensor) -> AnchoredPosterior | None:
     (_, factor), *batches = whole.references
-    if batches or not isinstance(factor, WeightedRidge):
+    if batches or not isinstance(factor, DualRidge):
         return None
     inner = (features / factor.ridge[:, None]).T @ features
     inner.diagonal().add_(1.0)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from unseed._resampling import Plan
-from unseed._solvers import Converged, Training, WeightedRidge
+from unseed._solvers import Converged, DualRidge, Training
 from unseed.engines._cost import Cost, kernel_cost
 from unseed.engines._forecast import check_memory
 from unseed.engines._protocol import LeftOut, Task, check_training, influence_values, pooled_noise
@@ -117,7 +117,7 @@ class KernelReplicates:
     def influence(self, X: Tensor) -> Tensor:
         """Influence values from the one full-data factor; outputs do not mix at infinite width."""
         (rows, factor), *batches = self.references
-        if batches or not isinstance(factor, WeightedRidge):
+        if batches or not isinstance(factor, DualRidge):
             raise InvalidInputError("influence values need a network trained to convergence on all rows")
         weights = factor.solve(self.kernel.ntk_cross(self.points[rows], self.kernel.profile(X)))  # c: (n_rows, n_points)
         columns = factor.residual(self.contrast[rows]).unbind(1)
@@ -180,9 +180,9 @@ class KernelReplicates:
         return max(len(self.points), features, self.dual.numel() // len(self.points))
 
     @property
-    def _full_fit(self) -> tuple[Profile, WeightedRidge]:
+    def _full_fit(self) -> tuple[Profile, DualRidge]:
         (rows, factor), *batches = self.references
-        if batches or not isinstance(factor, WeightedRidge):
+        if batches or not isinstance(factor, DualRidge):
             raise InvalidInputError("a posterior needs a network trained to convergence on all rows")
         return self.points[rows], factor
 

@@ -12,14 +12,14 @@ from torch import Tensor
 
 from unseed._machine import uninitialised
 from unseed._resampling import Plan
-from unseed._solvers import Converged, StoppedRidge, Training, WeightedRidge, restore, solve_ridge
+from unseed._solvers import Converged, DualRidge, StoppedRidge, Training, restore, solve_ridge
 from unseed._threads import on_all_cores
 from unseed.engines._forecast import LARGE_ROWS, shares_one_gram, systems_at_a_time
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 from unseed.tasks import begun, shares_memory
 
-Factor = WeightedRidge | StoppedRidge
+Factor = DualRidge | StoppedRidge
 Solution = tuple[Tensor, Factor | None]
 
 STACKED_ROWS = 2048
@@ -76,7 +76,7 @@ class Solver:
         """Several systems: on a GPU those of one size are factorised in one call."""
         if len(systems) == 1:
             return [self(matrices[0], systems[0])]
-        factors = WeightedRidge.factorise_stack(matrices, [system.counts for system in systems], self.regularization)
+        factors = DualRidge.factorise_stack(matrices, [system.counts for system in systems], self.regularization)
         return [
             (factor.solve(system.labels.flatten(1)).reshape(system.labels.shape), factor if system.keeps_factor else None)
             for factor, system in zip(factors, systems, strict=True)
@@ -89,7 +89,7 @@ class Solver:
 
     def _factorise(self, matrix: Tensor, counts: Tensor) -> Factor:
         if isinstance(self.training, Converged):
-            return WeightedRidge.factorise(matrix, counts, self.regularization)
+            return DualRidge.factorise(matrix, counts, self.regularization)
         return StoppedRidge(matrix, counts, self.regularization, self.training, float(counts.sum()))
 
 

@@ -1,4 +1,4 @@
-"""One finite network's tangent kernel, factorised: what the linearised engine predicts with and the jackknife needs."""
+"""One finite network's linearisation, factorised: what the linearised engine predicts with and the jackknife needs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from unseed._solvers import Converged, StoppedRidge, Training, WeightedRidge
+from unseed._solvers import Converged, DualRidge, PrimalRidge, StoppedRidge, Training, WeightedRidge
 from unseed.engines._protocol import LeftOut, influence_values
-from unseed.networks import NetworkBatch
+from unseed.networks import Evaluation, NetworkBatch
 
 POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
 _NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
@@ -19,7 +19,9 @@ _NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
 
 @dataclass(frozen=True)
 class TangentFit:
-    """Ridge regression with the empirical tangent kernel of one network, in float64.
+    """Ridge regression with one network's Jacobian for features, in float64.
+
+    With more rows than parameters it is solved in the parameters, otherwise in the tangent kernel of the rows.
 
     Attributes
     ----------
@@ -42,8 +44,16 @@ class TangentFit:
 
     @cached_property
     def factor(self) -> WeightedRidge:
-        """Factor of the tangent kernel, rows and outputs together; made on first use."""
-        return WeightedRidge.factorise(self._kernel(), self._counts, self.regularization, float(self.counts.sum()))
+        """Of rows and outputs together; made on first use."""
+        rest = self._counts, self.regularization, float(self.counts.sum())
+        if self.is_primal:
+            return PrimalRidge.factorise(self.batch.jacobian(self.parameters[0], self.X), *rest)
+        return DualRidge.factorise(self._kernel(), *rest)
+
+    @property
+    def is_primal(self) -> bool:
+        """Whether there are fewer parameters than rows and outputs; without a ridge, only the kernel has a little jitter."""
+        return self.batch.n_parameters < len(self.X) * self.batch.n_outputs and self.regularization > 0
 
     @cached_property
     def trained(self) -> WeightedRidge | StoppedRidge:
@@ -58,10 +68,14 @@ class TangentFit:
         return self.trained.solve(flat).reshape(len(labels), labels.shape[2], labels.shape[1]).transpose(1, 2)
 
     def predict(self, X: Tensor, dual: Tensor) -> Tensor:
-        """Kernel between new points and rows, times dual weights (n_rows, g, k). Shape (n_points, g, k)."""
+        """Expansion at new points with dual weights (n_rows, g, k). Shape (n_points, g, k)."""
         _, n_groups, k = dual.shape
+        if self.is_primal:
+            together = self.parameters.expand(n_groups, -1)
+            moved = self._evaluate(together, self.X).pull(dual.transpose(0, 1).contiguous())
+            return torch.cat([self._evaluate(together, chunk).push(moved).transpose(0, 1) for chunk in self._chunks(X)])
         flat = dual.transpose(1, 2).flatten(0, 1).contiguous()  # products depend on the order in memory, in their last bits
-        return torch.cat([(block @ flat).reshape(-1, k, n_groups).transpose(1, 2) for block in self._cross(X)])
+        return torch.cat([(block @ flat).reshape(-1, k, n_groups).transpose(1, 2) for block in self._points(X)])
 
     def start(self, X: Tensor) -> Tensor:
         """Output of the network itself at the parameters. Shape (n_points, k)."""
@@ -71,17 +85,15 @@ class TangentFit:
         """Influence values of residuals (n_rows, k). Shape (n_rows, n_points, k)."""
         k = self.batch.n_outputs
         parts = []
-        for block in self._cross(X):
-            weights = self.factor.solve(block.T).reshape(len(self.X), k, -1, k)
+        for block in self._points(X):
+            weights = self.factor.effect(block).reshape(len(self.X), k, -1, k)
             parts.append(influence_values(residual, weights))
         return torch.cat(parts, dim=1)
 
     def posterior_covariance(self, X: Tensor, labels: Tensor) -> Tensor:
         """Of the Gaussian process with this kernel, amplitude fitted to labels. Shape (k, n_points, n_points)."""
-        prior = self.batch.evaluate(self.parameters, X[None]).tangent_kernel()[0]
-        known = self.factor.whiten(torch.cat(list(self._cross(X))).T)
-        k = self.batch.n_outputs
-        joint = prior - known.T @ known
+        k, points = self.batch.n_outputs, torch.cat(list(self._points(X)))
+        joint = self.factor.posterior(points, lambda: self._evaluate(self.parameters, X).tangent_kernel()[0])
         amplitude = self._amplitude(labels)
         return torch.stack([amplitude[output] * joint[output::k, output::k] for output in range(k)])
 
@@ -104,10 +116,8 @@ class TangentFit:
         """Closed form; with several outputs each is left out alone."""
         k = self.batch.n_outputs
         entries = (rows[:, None] * k + torch.arange(k, device=rows.device)).flatten()
-        curvature = self.factor.inverse_diagonal(entries).reshape(-1, k)
-        errors = self.factor.solve(labels.reshape(-1, 1)).reshape(-1, k)[rows] / curvature
-        ridge = self.factor.ridge.reshape(-1, k)[rows]
-        return LeftOut(rows, errors, (1 / curvature - ridge).clamp_min(0.0) * self._amplitude(labels))
+        errors, variance = self.factor.leave_one_out(labels.reshape(-1, 1), entries)
+        return LeftOut(rows, errors.reshape(-1, k), variance.reshape(-1, k) * self._amplitude(labels))
 
     def _amplitude(self, labels: Tensor) -> Tensor:
         """zᵀA⁻¹z/n of every output by itself. Shape (k,)."""
@@ -115,7 +125,7 @@ class TangentFit:
         apart = torch.zeros(labels.numel(), k, dtype=labels.dtype, device=labels.device)
         for output in range(k):
             apart[output::k, output] = labels[:, output]
-        return self.factor.whiten(apart).square().sum(0) / len(labels)
+        return self.factor.energy(apart) / len(labels)
 
     def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
         """Sum of squares per output and trace (see `WeightedRidge`); outputs share one trace."""
@@ -124,10 +134,9 @@ class TangentFit:
             left_over = self.trained.spectral.left_over
             unfitted = labels - (self.trained.kernel @ self.trained.solve(labels.reshape(-1, 1))).reshape(-1, k)
             return unfitted.square().sum(0), float(left_over.square().sum()) / k
-        inverse = torch.cholesky_inverse(self.factor.factor)
-        weights = (inverse @ labels.flatten()).reshape(-1, k)
+        solved, trace = self.factor.inverse_moments(labels.reshape(-1, 1), 0)
         n = len(labels)
-        return (n * weights).square().sum(0), float(n**2 * inverse.square().sum()) / k
+        return (n * solved.reshape(-1, k)).square().sum(0), n**2 * trace / k
 
     @property
     def _counts(self) -> Tensor:
@@ -136,13 +145,21 @@ class TangentFit:
 
     def _kernel(self) -> Tensor:
         """Tangent kernel, rows and outputs together, exactly symmetric. Shape (n_rows · k, n_rows · k)."""
-        kernel = self.batch.evaluate(self.parameters, self.X[None]).tangent_kernel()[0]
+        kernel = self._evaluate(self.parameters, self.X).tangent_kernel()[0]
         return (kernel + kernel.T) / 2
+
+    def _evaluate(self, parameters: Tensor, X: Tensor) -> Evaluation:
+        """Of networks (g, p) at the same rows."""
+        return self.batch.evaluate(parameters, X.expand(len(parameters), *X.shape))
 
     def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
         size = max(1, _NUMBERS_AT_A_TIME // (self.batch.n_outputs**2 * max(len(self.X), self.batch.width or 1)))
         return torch.split(X, size)
 
-    def _cross(self, X: Tensor) -> Iterator[Tensor]:
+    def _points(self, X: Tensor) -> Iterator[Tensor]:
+        """New points as the factor wants them: their features, or their kernel with the rows."""
         for chunk in self._chunks(X):
-            yield self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0]
+            if self.is_primal:
+                yield self.batch.jacobian(self.parameters[0], chunk)
+            else:
+                yield self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0]

@@ -118,6 +118,10 @@ class MLPBatch:
                 inputs.append(activation.value(signal))
         return MLPEvaluation(self, layers, inputs, arguments, signal, blur)
 
+    def jacobian(self, parameters: Tensor, X: Tensor) -> Tensor:
+        """Gradients of every row and output, layer by layer. Shape (n·k, p)."""
+        return self.evaluate(parameters[None], X[None]).jacobian()[0]
+
     def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:
         """Tangent kernel between two sets of inputs. Shape (B, n·k, m·k)."""
         return self.evaluate(parameters, X).kernel_with(self.evaluate(parameters, Z))
@@ -183,6 +187,16 @@ class MLPEvaluation:
             tangent = change
         assert tangent is not None
         return tangent
+
+    def jacobian(self) -> Tensor:
+        """Outer products of backpropagated signals and inputs. Shape (B, n·k, p)."""
+        parts = []
+        for layer, signal in enumerate(self._signals()):
+            inputs = self.batch.factor(layer) * self.inputs[layer]
+            parts.append((signal[..., None] * inputs[:, :, None, None, :]).flatten(3))
+            if self.batch.has_biases:
+                parts.append(self.batch.network.bias_scale * signal)
+        return torch.cat(parts, dim=3).flatten(1, 2)
 
     def tangent_kernel(self) -> Tensor:
         """J Jᵀ. Shape (B, n·k, n·k)."""

@@ -132,24 +132,24 @@ class ModuleBatch:
         rows = max(1, _NUMBERS_AT_A_TIME // (2 * self.n_outputs * len(theta)))
         right = torch.split(z, rows)
         if x is z and len(right) == 1:
-            jacobian = self._jacobian(theta, x)
+            jacobian = self.jacobian(theta, x)
             return jacobian @ jacobian.T
-        kept = [self._jacobian(theta, chunk) for chunk in right] if len(right) == 1 else None
+        kept = [self.jacobian(theta, chunk) for chunk in right] if len(right) == 1 else None
         blocks = []
         for chunk in torch.split(x, rows):
-            left = self._jacobian(theta, chunk)
-            others = kept or (self._jacobian(theta, other) for other in right)
+            left = self.jacobian(theta, chunk)
+            others = kept or (self.jacobian(theta, other) for other in right)
             blocks.append(torch.cat([left @ other.T for other in others], dim=1))
         return torch.cat(blocks)
 
-    def _jacobian(self, theta: Tensor, x: Tensor) -> Tensor:
+    def jacobian(self, parameters: Tensor, X: Tensor) -> Tensor:
         """Per-row gradients of every output. Shape (n·k, p)."""
 
-        def single(parameters: Tensor, row: Tensor) -> Tensor:
-            return self._call(parameters, row[None])[0]
+        def single(theta: Tensor, row: Tensor) -> Tensor:
+            return self._call(theta, row[None])[0]
 
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-            jacobian: Tensor = vmap(jacrev(single), in_dims=(None, 0))(theta, x)
+            jacobian: Tensor = vmap(jacrev(single), in_dims=(None, 0))(parameters, X)
         return jacobian.flatten(0, 1).detach()
 
     def _call(self, theta: Tensor, x: Tensor) -> Tensor:

@@ -100,6 +100,10 @@ class NetworkBatch(Protocol):
         """Outputs and what is needed to differentiate them, kinks smoothed by ``blur`` if given."""
         ...
 
+    def jacobian(self, parameters: Tensor, X: Tensor) -> Tensor:
+        """J of one network, a row for every row and output of inputs (n, ...) at parameters (p,). Shape (n·k, p)."""
+        ...
+
     def cross_kernel(self, parameters: Tensor, X: Tensor, Z: Tensor) -> Tensor:
         """Tangent kernel between two sets of inputs. Shape (B, n·k, m·k)."""
         ...

@@ -1,0 +1,176 @@
+"""The ridge of features: one p-by-p factor, made of sums over rows that may come in any order and any number of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from unseed._solvers.cholesky import solve_with_factor
+from unseed._solvers.ridge import WeightedRidge, factorise, pivot_ratio
+
+
+@dataclass(frozen=True)
+class Sums:
+    """All that a ridge in features φ needs to know of rows with labels z and weights w; parts of the rows are added.
+
+    Attributes
+    ----------
+    rows : int
+    weight : float
+        Σ w.
+    inner : Tensor of shape (p, p)
+        Σ w φφᵀ.
+    cross : Tensor of shape (p, c)
+        Σ w φz.
+    squares : Tensor of shape (c,)
+        Σ w z².
+
+    Examples
+    --------
+    >>> features, labels, weights = torch.eye(3, 2), torch.ones(3, 1), torch.tensor([1.0, 2.0, 1.0])
+    >>> parts = [Sums.of(features[rows], labels[rows], weights[rows]) for rows in (slice(0, 1), slice(1, 3))]
+    >>> (parts[0] + parts[1]).inner
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+
+    rows: int
+    weight: float
+    inner: Tensor
+    cross: Tensor
+    squares: Tensor
+
+    @classmethod
+    def of(cls, features: Tensor, labels: Tensor, weights: Tensor) -> Sums:
+        """Of features (n, p), labels (n, c) and weights (n,)."""
+        weighted = weights[:, None] * features
+        squares = (weights[:, None] * labels.square()).sum(0)
+        return cls(len(features), float(weights.sum()), weighted.T @ features, weighted.T @ labels, squares)
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.rows + other.rows,
+            self.weight + other.weight,
+            self.inner + other.inner,
+            self.cross + other.cross,
+            self.squares + other.squares,
+        )
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """Cholesky factor of B = Σ w φφᵀ + λ n, for questions that need no rows.
+
+    Attributes
+    ----------
+    factor : Tensor of shape (p, p)
+        The lower triangle; what is above it is not part of it.
+    penalty : float
+        λ n, jitter included.
+    jitter : float
+    """
+
+    factor: Tensor
+    penalty: float
+    jitter: float = 0.0
+
+    @classmethod
+    def factorise(cls, inner: Tensor, regularization: float, n_observations: float) -> NormalEquations:
+        """From Σ w φφᵀ, λ and n; the matrix is overwritten on a CPU."""
+        penalty, diagonal = regularization * n_observations, inner.diagonal()
+        scale = float(diagonal.mean())
+        diagonal.add_(penalty)
+        factor, jitter = factorise(inner, scale, regularization)
+        return cls(factor, penalty + jitter, jitter)
+
+    @classmethod
+    def of(cls, sums: Sums, regularization: float) -> NormalEquations:
+        """Of rows that are known by their sums."""
+        return cls.factorise(sums.inner.clone(), regularization, sums.weight)
+
+    def solve(self, columns: Tensor) -> Tensor:
+        """B⁻¹ times each column: of Σ w φz, the coefficients of the features. Shape (p, c)."""
+        return solve_with_factor(self.factor, columns)
+
+    def energy(self, sums: Sums) -> Tensor:
+        """zᵀA⁻¹z = (Σ w z² − bᵀB⁻¹b)/λn with b = Σ w φz, column by column. Shape (c,)."""
+        return (sums.squares - (sums.cross * self.solve(sums.cross)).sum(0)) / self.penalty
+
+    def posterior(self, features: Tensor) -> Tensor:
+        """λn φ(x)ᵀB⁻¹φ(x'): what the rows leave unknown. Shape (n_points, n_points)."""
+        unknown = self._whiten(features)
+        return self.penalty * (unknown.T @ unknown)
+
+    def leverage(self, features: Tensor, weights: Tensor) -> Tensor:
+        """How far a row's own label moves its fit, w φᵀB⁻¹φ. Shape (n,)."""
+        return weights * self._whiten(features).square().sum(0)
+
+    def _whiten(self, features: Tensor) -> Tensor:
+        white: Tensor = torch.linalg.solve_triangular(self.factor, features.T, upper=False)
+        return white
+
+
+@dataclass(frozen=True)
+class PrimalRidge(WeightedRidge):
+    """The ridge with K = ΦΦᵀ of rows whose features are at hand, fewer than the rows. Points are rows of features.
+
+    By the matrix inversion lemma A⁻¹ = R⁻¹ − R⁻¹ΦB⁻¹ΦᵀW with R = λ n W⁻¹; no n-by-n matrix is made.
+    """
+
+    features: Tensor  # (n, p) Φ
+    weights: Tensor  # (n,)
+    equations: NormalEquations
+    ridge: Tensor  # (n,) λ n W⁻¹, jitter included
+    jitter: float = 0.0
+
+    @classmethod
+    def factorise(
+        cls, features: Tensor, weights: Tensor, regularization: float, n_observations: float | None = None
+    ) -> PrimalRidge:
+        """Arguments as for `DualRidge.factorise`, with features (n, p) for the kernel, and λ > 0."""
+        n = float(weights.sum()) if n_observations is None else n_observations
+        inner = (weights[:, None] * features).T @ features
+        equations = NormalEquations.factorise(inner, regularization, n)
+        return cls(features, weights, equations, equations.penalty / weights, equations.jitter)
+
+    @property
+    def condition(self) -> float:
+        """Of B."""
+        return pivot_ratio(self.equations.factor)
+
+    def solve(self, columns: Tensor) -> Tensor:
+        """A⁻¹ times each column: residuals over the ridge. Shape (n, c)."""
+        fitted = self.features @ self.equations.solve(self.features.T @ (self.weights[:, None] * columns))
+        return (columns - fitted) / self.ridge[:, None]
+
+    def energy(self, labels: Tensor) -> Tensor:
+        """zᵀA⁻¹z. Shape (c,)."""
+        return (labels * self.solve(labels)).sum(0)
+
+    def inverse_diagonal(self, rows: Tensor) -> Tensor:
+        """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
+        return (1 - self.equations.leverage(self.features[rows], self.weights[rows])) / self.ridge[rows]
+
+    def inverse_moments(self, labels: Tensor, probes: int) -> tuple[Tensor, float]:
+        """A⁻¹ times the labels, and tr A⁻², which is exact whatever ``probes``."""
+        inverse = 1 / self.ridge
+        once, twice = ((inverse**power)[:, None] * self.features for power in (2, 3))
+        left = self.equations.penalty * self.equations.solve(self.features.T @ once)
+        right = self.equations.penalty * self.equations.solve(self.features.T @ twice)
+        trace = inverse.square().sum() - 2 * right.trace() + (left * left.T).sum()
+        return self.solve(labels), float(trace)
+
+    def predict(self, points: Tensor, dual: Tensor) -> Tensor:
+        """Features of points, times coefficients. Shape (n_points, c)."""
+        return points @ (self.features.T @ dual)
+
+    def effect(self, points: Tensor) -> Tensor:
+        """W Φ B⁻¹φ(x). Shape (n, n_points)."""
+        return self.weights[:, None] * (self.features @ self.equations.solve(points.T))
+
+    def posterior(self, points: Tensor, prior: Callable[[], Tensor]) -> Tensor:
+        """λ n φ(x)ᵀB⁻¹φ(x'), a sum of squares: nothing is subtracted from the prior. Shape (n_points, n_points)."""
+        return self.equations.posterior(points)

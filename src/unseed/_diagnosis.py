@@ -9,7 +9,7 @@ from unseed._findings import Diagnosis, Finding
 from unseed._predictors import PNCReplicates, chunks
 from unseed._results import FloatArray, two_sided_quantile
 from unseed._selection import SCREENING_ROWS, Choice, evidence_ahead
-from unseed._solvers import DualRidge
+from unseed._solvers import DualRidge, PrimalRidge
 from unseed.engines import KernelReplicates, LinearizedReplicates, NetworkReplicates
 from unseed.intervals import IntervalMethod
 from unseed.networks import MLP
@@ -144,7 +144,7 @@ def _conditioning(trained: object) -> Finding | None:
         factors = [trained.tangents[r].factor for r in trained.reference]
     elif isinstance(trained, NetworkReplicates):
         factors = [tangent.factor for tangent in trained.tangents]
-    conditions = [factor.condition for factor in factors if isinstance(factor, DualRidge)]
+    conditions = [factor.condition for factor in factors if isinstance(factor, (DualRidge, PrimalRidge))]
     if not conditions:
         return None
     return Finding(

@@ -49,6 +49,7 @@ def test_forms_agree_on_the_rows(case):
     for question in ("solve", "energy", "residual", "amplitude"):
         same(getattr(primal, question)(labels), getattr(dual, question)(labels))
     same(primal.ridge, dual.ridge)
+    assert_allclose(primal.condition, dual.condition, rtol=1e-10)
     same(primal.inverse_diagonal(rows), dual.inverse_diagonal(rows))
     for ours, theirs in zip(primal.leave_one_out(labels, rows), dual.leave_one_out(labels, rows), strict=True):
         same(ours, theirs)

@@ -64,7 +64,7 @@ class DualRidge(WeightedRidge):
     @property
     def condition(self) -> float:
         """Of A."""
-        return pivot_ratio(self.factor)
+        return pivot_ratio(self.factor.diagonal())
 
     def solve(self, columns: Tensor) -> Tensor:
         """A⁻¹ times each column. Shape (n, c)."""

@@ -138,8 +138,17 @@ class PrimalRidge(WeightedRidge):
 
     @property
     def condition(self) -> float:
-        """Of B."""
-        return pivot_ratio(self.equations.factor)
+        """Of A, by the pivots of its factor: of as many rows as there are features at once, given those before them."""
+        inner = self.equations.penalty * torch.eye(self.features.shape[1]).to(self.features)
+        pivots = []
+        for own, weights, ridge in zip(
+            *(torch.split(x, len(inner)) for x in (self.features, self.weights, self.ridge)), strict=True
+        ):
+            unknown = torch.linalg.solve_triangular(torch.linalg.cholesky(inner), own.T, upper=False)
+            block = self.equations.penalty * unknown.T @ unknown + torch.diag(ridge)
+            pivots.append(torch.linalg.cholesky(block).diagonal())
+            inner += (weights[:, None] * own).T @ own
+        return pivot_ratio(torch.cat(pivots))
 
     def solve(self, columns: Tensor) -> Tensor:
         """A⁻¹ times each column: residuals over the ridge. Shape (n, c)."""

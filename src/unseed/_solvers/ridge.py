@@ -45,7 +45,7 @@ class WeightedRidge(Protocol):
 
     @property
     def condition(self) -> float:
-        """Estimate, from below, of the condition number of the matrix that was factorised."""
+        """Estimate, from below, of the condition number of A: the squared ratio of its pivots."""
         ...
 
     def solve(self, columns: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ def factorise(matrix: Tensor, scale: float, regularization: float) -> tuple[Tens
             f"the kernel matrix is singular to float64 at regularization={regularization:g}; {jitter * scale:.1e} was added to "
             "its diagonal. Raise regularization (try 1e-10) or remove duplicate rows to avoid this"
         )
-    elif (condition := pivot_ratio(factor)) > WORST_CONDITION:
+    elif (condition := pivot_ratio(factor.diagonal())) > WORST_CONDITION:
         _warn(
             f"the kernel matrix has a condition number of about {condition:.0e} at regularization={regularization:g}: expect "
             f"{-math.log10(condition * 1e-16):.0f} correct digits or fewer. Raise regularization (try 1e-10) or merge "
@@ -147,9 +147,8 @@ def factorise(matrix: Tensor, scale: float, regularization: float) -> tuple[Tens
     return factor, jitter * scale
 
 
-def pivot_ratio(factor: Tensor) -> float:
-    """Estimate of a condition number, from below: the squared ratio of the factor's diagonal entries."""
-    pivots = factor.diagonal()
+def pivot_ratio(pivots: Tensor) -> float:
+    """Estimate of a condition number, from below: the squared ratio of the diagonal entries of a Cholesky factor."""
     return float((pivots.max() / pivots.min()) ** 2)
 
 

@@ -29,8 +29,7 @@ from unseed_app.report.accuracy import LEVELS
 from unseed_app.report.content import Report, build
 from unseed_app.report.features import Features
 from unseed_app.report.held_out import HeldOut
-from unseed_app.report.page import as_json, figure
-from unseed_app.report.payload import payload_of
+from unseed_app.report.page import as_json, figure, payload_of
 from unseed_app.report.words import FINDINGS
 
 RNG = np.random.default_rng(0)

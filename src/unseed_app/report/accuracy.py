@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unseed._results import FloatArray, Prediction
+from unseed.plots._coverage import binomial_band
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _CHANCE = 0.95  # level of the binomial bands
@@ -65,15 +66,10 @@ class CoverageCurve:
     high: FloatArray
 
     @classmethod
-    def of(cls, prediction: Prediction, observed: FloatArray) -> list[CoverageCurve]:
-        """One for each output; ``observed`` has shape (n_rows, n_outputs)."""
-        from scipy.stats import binom
-
-        n, nominal = len(observed), np.array(LEVELS)
-        bounds = [prediction.pred_int(level).reshape(*observed.shape, 2) for level in LEVELS]
-        shares = np.array([inside(observed, one).mean(axis=0) for one in bounds])  # (n_levels, n_outputs)
-        low, high = (np.asarray(binom.ppf(tail, n, nominal)) / n for tail in ((1 - _CHANCE) / 2, (1 + _CHANCE) / 2))
-        return [cls(nominal, shares[:, k], low, high) for k in range(observed.shape[1])]
+    def of(cls, prediction: Prediction, observed: FloatArray) -> CoverageCurve:
+        """From predictions of one output, and what was observed; both of shape (n_rows,)."""
+        shares = np.array([inside(observed, prediction.pred_int(level)).mean() for level in LEVELS])
+        return cls(np.array(LEVELS), shares, *binomial_band(LEVELS, len(observed), _CHANCE).T)
 
 
 def inside(observed: FloatArray, bounds: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 from unseed._progress import Progress
 from unseed._results import FloatArray, Prediction
 from unseed.errors import InvalidInputError, NotAvailableError
+from unseed.plots._sources import select_output
 from unseed_app.report.accuracy import Accuracy, CoverageCurve, inside
 from unseed_app.report.features import Answers, Band, Features, Indices, Reason
 from unseed_app.report.fitted import Fact, Reproduction, facts_of, reproduction_of
@@ -158,26 +159,23 @@ def _check_finite(rows: HeldOut, prediction: Prediction) -> None:
 def _outputs(
     rows: HeldOut, prediction: Prediction, level: float, draws: FloatArray | None, answers: Answers
 ) -> tuple[Output, ...]:
-    n, components = len(rows.X), prediction.components
-    mean, error = _columns(prediction.mean), _columns(prediction.standard_error)
-    confidence = prediction.conf_int(level).reshape(n, -1, 2)
-    new = prediction.pred_int(level).reshape(n, -1, 2)
-    curves = CoverageCurve.of(prediction, rows.y) if rows.y is not None and np.isfinite(new).all() else None
     outputs = []
     for k, name in enumerate(rows.target_names):
-        observed = None if rows.y is None else rows.y[:, k]
+        one = select_output(prediction, k)
+        new, observed = one.pred_int(level), None if rows.y is None else rows.y[:, k]
+        width = _known(np.diff(new)[:, 0] / 2)
         output = Output(
             name=name,
-            mean=mean[:, k],
-            standard_error=error[:, k],
-            confidence=np.diff(confidence[:, k])[:, 0] / 2,
-            prediction=_known(np.diff(new[:, k])[:, 0] / 2),
-            seed=_root(_columns(components.procedural)[:, k]),
-            noise=_root(_columns(components.noise)[:, k]),
-            parts={part: _columns(values)[:, k] for part, values in components.parts.items()},
+            mean=one.mean,
+            standard_error=one.standard_error,
+            confidence=np.diff(one.conf_int(level))[:, 0] / 2,
+            prediction=width,
+            seed=_root(one.components.procedural),
+            noise=_root(one.components.noise),
+            parts=one.components.parts,
             observed=observed,
-            accuracy=None if observed is None else Accuracy.of(mean[:, k], observed, inside(observed, new[:, k])),
-            coverage=None if curves is None else curves[k],
+            accuracy=None if observed is None else Accuracy.of(one.mean, observed, inside(observed, new)),
+            coverage=None if observed is None or width is None else CoverageCurve.of(one, observed),
             bands=answers.bands_of(k),
             reasons=answers.reasons_of(k),
             draws=None if draws is None else draws[..., k],

@@ -33,11 +33,11 @@ class Rule(ABC):
         """Remember what the training rows say."""
 
     @abstractmethod
-    def meaning(self, cells: Cells) -> Cells:
+    def _meaning(self, cells: Cells) -> Cells:
         """Numbers, NaN where a cell has no meaning."""
 
     @abstractmethod
-    def fault(self, cells: Cells, row: int) -> str:
+    def _fault(self, cells: Cells, row: int) -> str:
         """What is wrong with a cell that has no meaning."""
 
     @abstractmethod
@@ -51,11 +51,11 @@ class Rule(ABC):
 
     def read(self, cells: Cells, table: Table) -> Cells:
         """What the cells mean; one that has no meaning is refused with its place."""
-        found = self.meaning(cells)
+        found = self._meaning(cells)
         bad = np.flatnonzero(np.isnan(found.values) & ~found.missing)
         if len(bad):
             row = int(bad[0])
-            raise InvalidInputError(f"{table.place(row, self.name)}: {self.fault(cells, row)}")
+            raise InvalidInputError(f"{table.place(row, self.name)}: {self._fault(cells, row)}")
         return found
 
     def encode(self, found: Cells) -> FloatArray:
@@ -76,13 +76,11 @@ class NumberRule(Rule):
         """Remember the median."""
         return cls(name, float(np.median(cls(name, 0.0).read(cells, table).present)))
 
-    def meaning(self, cells: Cells) -> Cells:
-        """Finite numbers."""
+    def _meaning(self, cells: Cells) -> Cells:
         found = cells.as_numbers()
         return Cells("number", np.where(np.abs(found.values) <= LARGEST_NUMBER, found.values, np.nan), found.missing)
 
-    def fault(self, cells: Cells, row: int) -> str:
-        """Why it is not a number that can be worked with."""
+    def _fault(self, cells: Cells, row: int) -> str:
         return why_not_a_number(str(cells.values[row]))
 
     def describe(self) -> str:
@@ -103,13 +101,11 @@ class BooleanRule(Rule):
         """Remember the majority."""
         return cls(name, float(cls(name, 0.0).read(cells, table).present.mean() > 0.5))
 
-    def meaning(self, cells: Cells) -> Cells:
-        """0 and 1, which may also stand there as such."""
+    def _meaning(self, cells: Cells) -> Cells:
         words = TRUTH | {"1": 1.0, "0": 0.0}
         return cells if cells.kind == "boolean" else cells.as_text().translated(lambda text: words.get(text.lower(), np.nan))
 
-    def fault(self, cells: Cells, row: int) -> str:
-        """That it is neither."""
+    def _fault(self, cells: Cells, row: int) -> str:
         return f"{str(cells.values[row])!r} is not true or false"
 
     def describe(self) -> str:
@@ -144,12 +140,10 @@ class DateRule(Rule):
         """Days, and since when, said in the name."""
         return [f"{self.name} (days since {dates.as_text(self.first)})"]
 
-    def meaning(self, cells: Cells) -> Cells:
-        """Days since 1970."""
+    def _meaning(self, cells: Cells) -> Cells:
         return cells if cells.kind == "date" else cells.as_text().translated(dates.reader(self.form))
 
-    def fault(self, cells: Cells, row: int) -> str:
-        """Which form is expected."""
+    def _fault(self, cells: Cells, row: int) -> str:
         return f"{str(cells.as_text().values[row])!r} is not a date of the form {self.form}"
 
     def encode(self, found: Cells) -> FloatArray:
@@ -192,13 +186,11 @@ class CategoryRule(Rule):
         """One for each text."""
         return [f"{self.name} = {level}" for level in self.levels]
 
-    def meaning(self, cells: Cells) -> Cells:
-        """Which of the texts of the training rows it is."""
+    def _meaning(self, cells: Cells) -> Cells:
         places = {level: float(i) for i, level in enumerate(self.levels)}
         return cells.as_text().translated(lambda text: places.get(text, np.nan))
 
-    def fault(self, cells: Cells, row: int) -> str:
-        """Which texts are known."""
+    def _fault(self, cells: Cells, row: int) -> str:
         text = str(cells.as_text().values[row])[:60]
         return f"the category {text!r} was not in the training rows; known are {listed(self.levels)}"
 

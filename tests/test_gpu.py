@@ -13,8 +13,10 @@ from unseed import (
     LinearizedEngine,
     NetworkEngine,
     PNCRegressor,
+    Sectioning,
     predict_interval_many,
 )
+from unseed.costs import Job, Rates, forecast
 from unseed.engines import _cohorts as cohorts
 from unseed.kernels import PopulationKernel
 from unseed.kernels import _fused as fused
@@ -175,3 +177,16 @@ def test_blocks(options):
         for device in ("cpu", "cuda")
     )
     assert_allclose(there, here, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "engine", [KernelEngine(), KernelEngine(precision="mixed"), LinearizedEngine(width=64), NetworkEngine(width=64)], ids=str
+)
+def test_a_forecast_is_made_of_rates_of_the_gpu(engine):
+    here, there = (
+        Job(300, 5, points=20, interval=Sectioning(), engine=engine, network=NETWORK, device=torch.device(device))
+        for device in ("cpu", "cuda")
+    )
+    found = forecast(there, Rates.for_job(there))
+    assert 0 < found.seconds < 60
+    assert found.bytes >= here.cost.memory.needed()

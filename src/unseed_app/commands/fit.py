@@ -41,7 +41,7 @@ def fit(
 
     ``options`` are arguments of the estimator: interval, random_state, device and n_jobs.
     """
-    out = out or file.beside("-model")
+    out = out or file.named_after("-model")
     _check(out, **options)
     table = file.read(console)
     targets = named_columns("target", target, table)

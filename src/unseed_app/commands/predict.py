@@ -26,7 +26,7 @@ _SHOWN = 5
 
 def predict(folder: Path, file: TableFile, level: float, out: Path | None, console: Console) -> None:
     """Predict every row of a table and write it back with columns added."""
-    out = out or file.beside("-intervals.csv")
+    out = out or file.named_after("-intervals.csv")
     check_level(level)
     check_output(out, inputs=(file.path,), extensions=EXTENSIONS)
     model = TableModel.load(folder)

@@ -32,7 +32,7 @@ class TableFile:
     delimiter: str | None = None
     sheet: str | None = None
 
-    def beside(self, ending: str) -> Path:
+    def named_after(self, ending: str) -> Path:
         """A path in the working folder that is named after the table."""
         return Path(self.path.name.split(".")[0] + ending)
 

@@ -21,7 +21,7 @@ EXTENSIONS = (".html", ".htm")
 
 def report(folder: Path, file: TableFile, level: float, label: str | None, out: Path | None, console: Console) -> None:
     """Write a page about every row of a table."""
-    out = out or file.beside("-report.html")
+    out = out or file.named_after("-report.html")
     check_level(level)
     check_output(out, inputs=(file.path,), extensions=EXTENSIONS)
     model = TableModel.load(folder)

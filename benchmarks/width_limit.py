@@ -30,7 +30,7 @@ def fitted(X, y, engine, seed, device, regularization, scale_inputs=False):
 def pnc_and_single(reg, X_new):
     """PNC prediction and base network, on standardised y."""
     replicates = reg._replicates
-    base, auxiliary = replicates.trained.predict(replicates.inputs(X_new))[0].unbind(1)
+    base, auxiliary = replicates.trained.predict(replicates.at(X_new).points)[0].unbind(1)
     return (base - auxiliary)[:, 0].cpu().numpy(), base[:, 0].cpu().numpy()
 
 

@@ -58,7 +58,7 @@ def test_ensembles_scatter_less_over_seeds_and_pnc_least():
 
 def test_members_spread_by_their_standard_deviation():
     reg = DeepEnsembleRegressor(members=4, **LINEAR).fit(X, Y)
-    networks = reg._replicates.predict_members(X_NEW)[0, :, :, 0]
+    networks = reg._replicates.at(X_NEW).members[0, :, :, 0]
     mean, error = reg.predict(X_NEW, return_std=True)
     assert_allclose(mean, networks.mean(axis=0))
     assert_allclose(error, networks.std(axis=0, ddof=1))

@@ -248,7 +248,7 @@ def test_a_shortage_names_what_would_fit(little_memory):
     assert of(job()) is None
     whole = job(n=20_000, interval="sectioning")
     with pytest.raises(NotEnoughMemoryError) as refused:
-        plans.check_memory(whole.plan, whole.device)
+        plans.kernel_memory(whole.plan).check(whole.device)
     assert of(whole) == str(refused.value)
     assert "interval=Batching(batches=" in of(whole)
     blocks = of(in_blocks(10**8))

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from unseed import MLP, AutoNetwork, GradientFlow, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor, TruthInterval
-from unseed._predictors import PNCReplicates
+from unseed._predictors import PNCQuery
 from unseed._results import Calibration, Components, KnownLaw, Prediction
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
@@ -253,13 +253,13 @@ class TestDiagnosis:
 
     def test_far_points_are_found_a_few_at_a_time(self, monkeypatch):
         reg, sizes = fitted(), []
-        posterior = PNCReplicates.posterior_variance
+        posterior = PNCQuery.posterior_variance
 
         def counting(replicates, X):
             sizes.append(len(X))
             return posterior(replicates, X)
 
-        monkeypatch.setattr(PNCReplicates, "posterior_variance", counting)
+        monkeypatch.setattr(PNCQuery, "posterior_variance", counting)
         monkeypatch.setattr("unseed._predictors.scaled._NUMBERS_AT_A_TIME", 4 * len(X))
         far = np.concatenate([X, X[:3] + 100])
         assert reg.diagnose(far).far_points == (len(X), len(X) + 1, len(X) + 2)

@@ -1,20 +1,18 @@
-"""Is the theory's ground under us? Width, convergence, conditioning, bias against spread: a figure and advice each."""
+"""Is the theory's ground under us? What the trained networks say of it, and what their errors do: a figure and advice each."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from unseed._findings import Diagnosis, Finding
 from unseed._predictors import PNCReplicates, chunks
 from unseed._results import FloatArray, two_sided_quantile
 from unseed._selection import SCREENING_ROWS, Choice, evidence_ahead
-from unseed._solvers import DualRidge, PrimalRidge
-from unseed.engines import KernelReplicates, LinearizedReplicates, NetworkReplicates
+from unseed.engines import NewPoints, Probe
 from unseed.intervals import IntervalMethod
 from unseed.networks import MLP
-
-_ROWS = 200  # of the tangent kernels compared
 
 
 def diagnose(
@@ -37,12 +35,14 @@ def diagnose(
     X : array or None
         New points that may be far from the training rows.
     """
-    trained = replicates.trained
-    findings = [_conditioning(trained), *_bias(replicates, interval, probe)]
-    if isinstance(trained, NetworkReplicates):
-        findings += [*_convergence(trained), *_width(trained)]
-        if trained.convergence.wanted:  # a training stopped on purpose is not the converged one of the linearisation
-            findings.append(_linearity(replicates, trained, interval, probe))
+
+    def in_half_widths(differences: Tensor) -> float:
+        half = _half_width(replicates, interval, probe)
+        size = float(np.abs(replicates.scaling.from_differences(differences)).mean())
+        return size / half if half > 0 else np.inf
+
+    conditions = replicates.trained.conditions(Probe(NewPoints(replicates.inputs(probe)), in_half_widths))
+    findings: list[Finding | None] = [*conditions, *_bias(replicates, interval, probe)]
     outlook = ""
     far: tuple[int, ...] = ()
     if replicates.has_posterior:
@@ -68,18 +68,24 @@ def _left_out_errors(replicates: PNCReplicates) -> list[Finding]:
             float((replicates.misfit.mean_square / mean_square).max()),
             0.1,
             "the network misses part of the function: try AutoNetwork(max_rows=...) with more rows, or features of your own",
+            "The errors look like noise: no pattern is left in them.",
+            "There is a pattern left in the errors.",
         ),
         Finding(
             "left-out errors over what is expected, squared",
             float((errors**2 / np.maximum(variance + noise, tiny)).mean(axis=0).max()),
             2.0,
             "the model expects smaller errors than it makes: use network='auto', or look for outliers",
+            "Rows left out one at a time are missed by no more than the model expects.",
+            "Rows left out one at a time are missed by more than the model expects.",
         ),
         Finding(
             "noise, share of the variance of y",
             float((noise.mean(axis=0) / spread).max()),
             0.95,
             "hardly anything but noise is seen in y: more rows or other features are needed",
+            "The features explain more than noise.",
+            "Almost everything in y looks like noise to this model.",
         ),
     ]
 
@@ -95,7 +101,12 @@ def _better_network(replicates: PNCReplicates, choice: Choice) -> Finding | None
     labels = labels - replicates.initial_mean(checked.X[rows], inputs)
     ahead = evidence_ahead(inputs, labels, choice.network, choice.regularization * replicates.sizes.max())
     return Finding(
-        "evidence per row that another network has more", ahead, 0.2, "network='auto' finds one that fits these data better"
+        "evidence per row that another network has more",
+        ahead,
+        0.2,
+        "network='auto' finds one that fits these data better",
+        "No network that was tried fits the data clearly better.",
+        "Another network would fit these data clearly better.",
     )
 
 
@@ -125,31 +136,18 @@ def _outlook(replicates: PNCReplicates) -> str:
 def _far_points(replicates: PNCReplicates, X: FloatArray) -> tuple[Finding, tuple[int, ...]]:
     """Points further from the training rows than any of these is from the others, by what the network can know there."""
     limit = replicates.left_out.variance.max(axis=0)
-    pieces = chunks(X, replicates.numbers_per_point)
-    far = np.flatnonzero(np.concatenate([(replicates.posterior_variance(piece) > limit).any(axis=1) for piece in pieces]))
+    pieces = chunks(X, replicates.trained.numbers_per_point)
+    variances = np.concatenate([replicates.at(piece).posterior_variance(piece) for piece in pieces])
+    far = np.flatnonzero((variances > limit).any(axis=1))
     finding = Finding(
         "points far from the training rows, share",
         len(far) / max(len(X), 1),
         0.05,
         "predictions there are extrapolated, and so are their intervals; see `far_points`",
+        "Few or none of the rows here lie outside what the training rows cover.",
+        "Many of the rows here lie outside what the training rows cover.",
     )
     return finding, tuple(int(i) for i in far)
-
-
-def _conditioning(trained: object) -> Finding | None:
-    factors: list[object] = []
-    if isinstance(trained, KernelReplicates):
-        factors = [factor for _, factor in trained.references]
-    elif isinstance(trained, LinearizedReplicates):
-        factors = [trained.tangents[r].factor for r in trained.reference]
-    elif isinstance(trained, NetworkReplicates):
-        factors = [tangent.factor for tangent in trained.tangents]
-    conditions = [factor.condition for factor in factors if isinstance(factor, (DualRidge, PrimalRidge))]
-    if not conditions:
-        return None
-    return Finding(
-        "condition number of the kernel matrix", max(conditions), 1e12, "raise regularization or merge duplicate rows"
-    )
 
 
 def _bias(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> list[Finding]:
@@ -165,55 +163,12 @@ def _bias(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray
             float(shift / half) if half > 0 else 0.0,
             0.5,
             "bias rivals the spread: another network or more data would help; sectioning at least widens with it",
+            "Fits to parts of the data scatter around the full fit instead of leaning to one side.",
+            "Fits to parts of the data all lean to one side of the full fit: there is bias that more data would move.",
         )
     ]
 
 
-def _convergence(trained: NetworkReplicates) -> list[Finding]:
-    convergence = trained.convergence
-    more = "training stopped early: give the trainer more steps, or use trainer=GaussNewton()"
-    findings = [Finding("gradient left, relative to the start's", float(convergence.relative_gradient.max()), 1e-2, more)]
-    if convergence.wanted:
-        missing = int((~convergence.converged).sum())
-        named = f"{convergence.unconverged}: widen the network, raise regularization or give the trainer more steps"
-        findings.append(Finding("networks that did not converge", missing, 1, named))
-    return findings
-
-
-def _width(trained: NetworkReplicates) -> list[Finding]:
-    """How far training moved the parameters, and the tangent kernel with them."""
-    replicate = trained.plan.reference[0]
-    start, end = trained.starts[replicate].double(), trained.parameters[replicate, 0].double()
-    moved = float(torch.linalg.vector_norm(end - start) / torch.linalg.vector_norm(start))
-    batch = trained.tangents[0].batch
-    X = trained.tangents[0].X[None, :_ROWS]
-    before, after = (batch.evaluate(theta[None], X).tangent_kernel() for theta in (start, end))
-    change = float(torch.linalg.matrix_norm(after - before)[0] / torch.linalg.matrix_norm(before)[0])
-    wider = "the network is too narrow to stay linear: widen it, or raise regularization"
-    return [
-        Finding("change of the tangent kernel in training", change, 0.2, wider),
-        Finding("distance of the parameters from their start", moved, 0.2, wider),
-    ]
-
-
-def _linearity(replicates: PNCReplicates, trained: NetworkReplicates, interval: IntervalMethod, probe: FloatArray) -> Finding:
-    """Trained against linearised PNC prediction, in half widths of the interval."""
-    replicate = trained.plan.reference[0]
-    tangent = trained.tangent_at(replicate, trained.starts[replicate])
-    rows = torch.from_numpy(np.flatnonzero(trained.plan.counts[replicate])).to(trained.task.X.device)
-    inputs = replicates.inputs(probe)
-    linear = tangent.predict(inputs, tangent.solve(trained.task.contrast[rows][:, None]))[:, 0]
-    outputs = trained.predict(inputs)[replicate]
-    difference = (outputs[:, 0] - outputs[:, 1] - linear).abs().cpu().numpy() * replicates.scaling.y_scale
-    half = _half_width(replicates, interval, probe)
-    return Finding(
-        "trained against linearised prediction, in half widths",
-        float(difference.mean() / half) if half > 0 else np.inf,
-        0.5,
-        "finite width shows: widen the network or raise regularization",
-    )
-
-
 def _half_width(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> float:
-    estimate = interval.estimate(replicates, probe)
+    estimate = interval.estimate(replicates.at(probe, is_shared=True), probe)
     return float(two_sided_quantile(0.95, estimate.degrees_of_freedom) * estimate.standard_error.mean())

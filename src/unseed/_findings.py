@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_PLAIN = {True: "fine", False: "not as it should be"}
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -17,18 +19,27 @@ class Finding:
     limit : float
         What it should stay below.
     advice : str
-        One sentence, for when it does not.
+        What to do, for when it does not.
+    if_it_holds, if_not : str
+        What that means to a reader, in a sentence.
     """
 
     name: str
     value: float
     limit: float
     advice: str
+    if_it_holds: str = ""
+    if_not: str = ""
 
     @property
     def holds(self) -> bool:
         """Whether the figure is below its limit (NaN is not)."""
         return self.value < self.limit
+
+    @property
+    def sentence(self) -> str:
+        """What it means, in plain words."""
+        return (self.if_it_holds if self.holds else self.if_not) or f"{self.name}: {_PLAIN[self.holds]}."
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,16 @@ class Estimate:
         if not self.degrees_of_freedom > 0:
             raise InvalidInputError(f"degrees_of_freedom={self.degrees_of_freedom:g} must be positive")
 
+    @classmethod
+    def joined(cls, pieces: Sequence[Estimate]) -> Estimate:
+        """One of all points, from those of a few each."""
+        return cls(
+            np.concatenate([piece.centre for piece in pieces]),
+            np.concatenate([piece.standard_error for piece in pieces]),
+            pieces[0].degrees_of_freedom,
+            {name: np.concatenate([piece.parts[name] for piece in pieces]) for name in pieces[0].parts},
+        )
+
 
 @dataclass(frozen=True)
 class Components:

@@ -23,6 +23,7 @@ from unseed import (
     PNCRegressor,
     Sectioning,
 )
+from unseed.engines import NewPoints
 from unseed.engines import _cohorts as cohorts
 from unseed.engines import _forecast as forecast
 from unseed.engines import _network as network_engine
@@ -110,10 +111,9 @@ class TestEveryEngine:
 def test_linearized_influence_is_a_derivative_in_the_weights():
     # An extra half row: the fit to counts with c_i + ε moves by ε/n · IF_i (to first order).
     reg = fitted(LinearizedEngine(width=64), "infinitesimal_jackknife", y=Y)
-    tangent = reg._replicates.trained.tangents[0]
-    labels = reg._replicates.trained.contrasts[0]
+    ((tangent, labels),) = reg._replicates.trained.references
     inputs = reg._replicates.inputs(X_NEW)
-    influence = reg._replicates.trained.influence(inputs).numpy()
+    influence = reg._replicates.trained.influence(NewPoints(inputs)).numpy()
 
     def fit(counts):
         moved = type(tangent)(tangent.batch, tangent.parameters, tangent.X, counts, tangent.regularization)

@@ -17,7 +17,7 @@ from oracles.regression import influence_by_complex_step, influence_by_theorem, 
 from unseed import MLP, Converged, GradientDescent, GradientFlow, KernelEngine
 from unseed import _resampling as resampling
 from unseed._random import Streams
-from unseed.engines import Task
+from unseed.engines import NewPoints, Task
 from unseed.engines import _forecast as forecast
 from unseed.errors import InvalidInputError, NotEnoughMemoryError
 from unseed.kernels import nngp, ntk
@@ -26,6 +26,7 @@ RNG = np.random.default_rng(0)
 X, X_NEW, Y = RNG.normal(size=(24, 2)), RNG.normal(size=(5, 2)), RNG.normal(size=(24, 2))
 NETWORK = MLP(bias_scale=1.0)
 K, K_NEW = ntk(X, network=NETWORK), ntk(X_NEW, X, network=NETWORK)
+NEW = NewPoints(torch.tensor(X_NEW))
 
 
 PLAN = resampling.full_and(resampling.bootstrap(24, 3, Streams(0)))
@@ -45,7 +46,7 @@ def test_every_replicate_is_the_fit_to_its_repeated_rows(n_jobs):
         resampling.full_and(resampling.half_samples(24, 2, Streams(0))),
     ]
     for plan in plans:
-        predictions = train(plan, n_jobs=n_jobs).predict(torch.tensor(X_NEW)).numpy()[:, :, 0]
+        predictions = train(plan, n_jobs=n_jobs).predict(NEW).numpy()[:, :, 0]
         expected = [ridge_on_repeated_rows(K, K_NEW, Y, counts, 0.01) for counts in plan.counts]
         assert_allclose(predictions, expected, rtol=1e-10, atol=1e-12)
 
@@ -58,7 +59,7 @@ def test_only_overlapping_replicates_share_one_gram_matrix():
 
 @pytest.mark.parametrize("regularization", [1e-4, 0.01, 1.0])
 def test_influence_is_the_derivative_in_the_weights_and_the_papers_theorem(regularization):
-    influence = train(resampling.full(24), regularization=regularization).influence(torch.tensor(X_NEW)).numpy()
+    influence = train(resampling.full(24), regularization=regularization).influence(NEW).numpy()
     for column in range(2):
         derivative = influence_by_complex_step(K, K_NEW, Y[:, column], regularization)
         scale = np.abs(derivative).max()
@@ -71,9 +72,9 @@ def test_influence_is_the_derivative_in_the_weights_and_the_papers_theorem(regul
 def test_influence_needs_convergence_and_all_rows():
     assert not KernelEngine(training=GradientFlow(time=1.0)).converges
     with pytest.raises(InvalidInputError, match="trained to convergence on all rows"):
-        train(resampling.full(24), GradientFlow(time=1.0)).influence(torch.tensor(X_NEW))
+        train(resampling.full(24), GradientFlow(time=1.0)).influence(NEW)
     with pytest.raises(InvalidInputError, match="trained to convergence on all rows"):
-        train(resampling.batches(24, 3, Streams(0))).influence(torch.tensor(X_NEW))
+        train(resampling.batches(24, 3, Streams(0))).influence(NEW)
 
 
 @pytest.mark.parametrize("training", [Converged(), GradientFlow(time=20.0), GradientDescent(steps=30, rate=0.05)], ids=str)
@@ -81,11 +82,11 @@ def test_influence_needs_convergence_and_all_rows():
 def test_procedural_covariance_is_that_of_trained_initial_functions(training, bias_init):
     network = MLP(bias_scale=1.0, bias_init=bias_init)
     trained = train(resampling.full(24), training, network=network)
-    covariance = trained.procedural_covariance(torch.tensor(X_NEW)).numpy()
-    assert_allclose(np.diag(covariance), trained.procedural_variance(torch.tensor(X_NEW)), rtol=1e-9, atol=1e-12)
+    covariance = trained.procedural_covariance(NEW).numpy()
+    assert_allclose(np.diag(covariance), trained.procedural_variance(NEW), rtol=1e-9, atol=1e-12)
     # A linear map of the initial function on training and new points together: s(x) − c(x)ᵀ s(X).
     task = Task(torch.tensor(X), torch.eye(24, dtype=torch.float64)[:, None], network, 0.01)
-    smoother = KernelEngine(training=training).fit(task, resampling.full(24)).predict(torch.tensor(X_NEW))[0, :, 0].numpy()
+    smoother = KernelEngine(training=training).fit(task, resampling.full(24)).predict(NEW)[0, :, 0].numpy()
     both = np.concatenate([X_NEW, X])
     combine = np.concatenate([np.eye(5), -smoother], axis=1)
     assert_allclose(covariance, combine @ nngp(both, network=network) @ combine.T, rtol=1e-9, atol=1e-12)
@@ -100,8 +101,8 @@ def test_procedural_variance_and_pnc_against_drawn_networks():
     solve = np.linalg.inv(K + 0.24 * np.eye(24))
     networks = s[:5] + K_NEW @ solve @ (Y[:, :1] - s[5:])
     trained = train(resampling.full(24))
-    variance = trained.procedural_variance(torch.tensor(X_NEW)).numpy()
-    pnc = trained.predict(torch.tensor(X_NEW)).numpy()[0, :, 0, 0]
+    variance = trained.procedural_variance(NEW).numpy()
+    pnc = trained.predict(NEW).numpy()[0, :, 0, 0]
     assert (np.abs(networks.mean(axis=1) - pnc) < 4 * np.sqrt(variance / draws)).all()
     assert (np.abs(networks.var(axis=1) / variance - 1) < 4 * np.sqrt(2 / draws)).all()
 
@@ -111,9 +112,9 @@ def test_procedural_variance_of_batches_is_their_mean():
     separate = []
     for rows, _ in plan.replicates():
         task = Task(torch.tensor(X[rows]), torch.tensor(Y[rows])[:, None], NETWORK, 0.01)
-        separate.append(KernelEngine().fit(task, resampling.full(len(rows))).procedural_variance(torch.tensor(X_NEW)))
-    assert_allclose(train(plan).procedural_variance(torch.tensor(X_NEW)), torch.stack(separate).mean(0), rtol=1e-10)
-    covariance = train(plan).procedural_covariance(torch.tensor(X_NEW))
+        separate.append(KernelEngine().fit(task, resampling.full(len(rows))).procedural_variance(NEW))
+    assert_allclose(train(plan).procedural_variance(NEW), torch.stack(separate).mean(0), rtol=1e-10)
+    covariance = train(plan).procedural_covariance(NEW)
     assert_allclose(covariance.diagonal(), torch.stack(separate).mean(0), rtol=1e-9)
 
 
@@ -143,12 +144,12 @@ def test_memory_is_checked_before_anything_is_allocated(monkeypatch):
     assert 1.3 * 8 * 20_000**2 < forecast.kernel_memory(plan).needed() < 1.5 * 8 * 20_000**2
     monkeypatch.setattr(forecast, "available_bytes", lambda device: 3_000_000_000)
     with pytest.raises(NotEnoughMemoryError) as caught:
-        forecast.check_memory(plan, torch.device("cpu"))
+        forecast.kernel_memory(plan).check(torch.device("cpu"))
     assert str(caught.value) == (
         "20,000 rows need 4.5 GB for their kernel matrices and 3.0 GB are available; "
         "interval=Batching(batches=4) solves blocks of 5,000 rows and needs 1.0 GB"
     )
-    forecast.check_memory(resampling.batches(20_000, 4, Streams(0)), torch.device("cpu"))
+    forecast.kernel_memory(resampling.batches(20_000, 4, Streams(0))).check(torch.device("cpu"))
 
 
 @pytest.mark.parametrize(
@@ -200,17 +201,13 @@ def test_unknown_training_is_refused():
 
 @pytest.mark.parametrize("plan", [PLAN, resampling.batches(24, 3, Streams(0))], ids=["overlapping", "batches"])
 def test_mixed_precision_predicts_the_same(plan):
-    exact, mixed = (
-        KernelEngine(precision=precision).fit(TASK, plan).predict(torch.tensor(X_NEW)) for precision in ("double", "mixed")
-    )
+    exact, mixed = (KernelEngine(precision=precision).fit(TASK, plan).predict(NEW) for precision in ("double", "mixed"))
     assert_allclose(mixed, exact, rtol=1e-8, atol=1e-9)
 
 
 def test_mixed_precision_falls_back_where_float32_cannot_follow():
     task = replace(TASK, regularization=1e-13)
-    exact, mixed = (
-        KernelEngine(precision=precision).fit(task, PLAN).predict(torch.tensor(X_NEW)) for precision in ("double", "mixed")
-    )
+    exact, mixed = (KernelEngine(precision=precision).fit(task, PLAN).predict(NEW) for precision in ("double", "mixed"))
     assert_allclose(mixed, exact, rtol=1e-4)
 
 
@@ -218,7 +215,7 @@ def test_workers_elsewhere_are_sent_rows_and_no_matrix(monkeypatch):
     """With a backend of processes every replicate is solved from its own rows: nothing of size n × n travels there."""
     from unseed.engines import _systems as systems
 
-    here = KernelEngine().fit(TASK, PLAN).predict(torch.tensor(X_NEW))
+    here = KernelEngine().fit(TASK, PLAN).predict(NEW)
     monkeypatch.setattr(systems, "shares_memory", lambda n_jobs: False)
     sent = []
 
@@ -226,7 +223,7 @@ def test_workers_elsewhere_are_sent_rows_and_no_matrix(monkeypatch):
         return lambda *arguments: sent.append(len(pickle.dumps(arguments))) or delayed(task)(*arguments)
 
     monkeypatch.setattr(systems, "delayed", weighed)
-    there = KernelEngine().fit(TASK, PLAN).predict(torch.tensor(X_NEW))
+    there = KernelEngine().fit(TASK, PLAN).predict(NEW)
     assert_allclose(there, here, rtol=1e-9, atol=1e-12)
     assert len(sent) == len(PLAN.counts) - 1
     assert max(sent) < 8 * 24 * 24 + 4000

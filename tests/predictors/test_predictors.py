@@ -8,7 +8,7 @@ from unseed import _resampling as resampling
 from unseed._predictors import CheckedRows, EnsembleReplicates, PNCReplicates, with_members
 from unseed._random import Streams
 from unseed._scaling import Scaling
-from unseed.engines import Task
+from unseed.engines import NewPoints, Task
 from unseed.errors import NotAvailableError
 from unseed.kernels import ntk
 from unseed.networks import ZeroMean
@@ -17,6 +17,7 @@ RNG = np.random.default_rng(0)
 X, X_NEW, Y = RNG.normal(size=(15, 2)), RNG.normal(size=(4, 2)), RNG.normal(size=(15, 1))
 NETWORK = MLP(bias_scale=1.0)
 CPU = torch.device("cpu")
+NEW = NewPoints(torch.tensor(X_NEW))
 PLAIN = Scaling.fit(X, Y, active=False)
 
 
@@ -29,7 +30,7 @@ def pnc(engine, initial_mean, scaling=PLAIN):
     task = Task(inputs, torch.stack([labels, initial_mean(X, inputs)], 1), NETWORK, 0.01)
     plan = resampling.full(15)
     checked = CheckedRows(np.arange(15), X, Y)
-    return PNCReplicates(engine.fit(task, plan), plan, scaling, CPU, initial_mean, checked, engine.converges)
+    return PNCReplicates(engine.fit(task, plan), plan, scaling, CPU, initial_mean, checked)
 
 
 @pytest.mark.parametrize("training", [Converged(), GradientFlow(time=30.0)], ids=str)
@@ -42,7 +43,7 @@ def test_pnc_is_base_minus_auxiliary_plus_mean_whatever_the_start(training):
 
     def trained(labels):
         task = Task(torch.tensor(X), torch.tensor(labels - s(X))[:, None], NETWORK, 0.01)
-        return s(X_NEW) + engine.fit(task, resampling.full(15)).predict(torch.tensor(X_NEW))[0, :, 0].numpy()
+        return s(X_NEW) + engine.fit(task, resampling.full(15)).predict(NEW)[0, :, 0].numpy()
 
     base, auxiliary = trained(Y), trained(np.sin(X[:, :1]))
     expected = base - (auxiliary - np.sin(X_NEW[:, :1]))
@@ -59,15 +60,15 @@ def test_units_are_put_back():
     scaling = Scaling.fit(X, Y, active=True)
     replicates = pnc(KernelEngine(), ZeroMean(1), scaling)
     inputs = torch.tensor(scaling.to_network(X_NEW))
-    raw = replicates.trained.predict(inputs)[0, :, 0].numpy()
+    raw = replicates.trained.predict(NewPoints(inputs))[0, :, 0].numpy()
     assert_allclose(replicates.predict(X_NEW)[0], raw * scaling.y_scale + scaling.y_mean, rtol=1e-12)
-    variance = replicates.trained.procedural_variance(inputs).numpy()[:, None] * scaling.y_scale**2
-    assert_allclose(replicates.procedural_variance(X_NEW), variance, rtol=1e-12)
+    variance = replicates.trained.procedural_variance(NewPoints(inputs)).numpy()[:, None] * scaling.y_scale**2
+    assert_allclose(replicates.at(X_NEW).procedural_variance(), variance, rtol=1e-12)
 
 
 def test_drawn_networks_have_the_procedural_covariance_and_ensembles_a_share_of_it():
     replicates, n = pnc(KernelEngine(), ZeroMean(1)), 40_000
-    covariance = replicates.trained.procedural_covariance(torch.tensor(X_NEW)).numpy()
+    covariance = replicates.trained.procedural_covariance(NEW).numpy()
     for members in (1, 5):
         draws = replicates.draw_networks(X_NEW, n, members, np.random.default_rng(0))
         assert draws.shape == (n, 4, 1)
@@ -81,8 +82,8 @@ def test_other_engines_have_no_exact_draws_but_a_rough_procedural_variance():
     replicates = pnc(LinearizedEngine(width=256), ZeroMean(1))
     with pytest.raises(NotAvailableError, match="DeepEnsembleRegressor"):
         replicates.draw_networks(X_NEW, 1, 1, np.random.default_rng(0))
-    auxiliary = replicates.trained.predict(torch.tensor(X_NEW))[:, :, 1].numpy()
-    assert_allclose(replicates.procedural_variance(X_NEW), (auxiliary**2).mean(axis=0), rtol=1e-12)
+    auxiliary = replicates.trained.predict(NEW)[:, :, 1].numpy()
+    assert_allclose(replicates.at(X_NEW).procedural_variance(), (auxiliary**2).mean(axis=0), rtol=1e-12)
 
 
 def test_ensembles_average_their_members():
@@ -93,8 +94,8 @@ def test_ensembles_average_their_members():
     task = Task(torch.tensor(X), torch.tensor(Y)[:, None], NETWORK, 0.01)
     trained = LinearizedEngine(width=64).fit(task, repeated)
     ensemble = EnsembleReplicates(trained, plan, PLAIN, CPU, 3)
-    networks = trained.predict(torch.tensor(X_NEW))[:, :, 0].numpy()
-    assert_allclose(ensemble.predict(X_NEW)[1], networks[3:6].mean(axis=0), rtol=1e-12)
+    networks = trained.predict(NEW)[:, :, 0].numpy()
+    assert_allclose(ensemble.at(X_NEW).predict(X_NEW)[1], networks[3:6].mean(axis=0), rtol=1e-12)
     expected = networks.reshape(3, 3, 4, 1).var(axis=1, ddof=1).mean(axis=0) / 3
-    assert_allclose(ensemble.procedural_variance(X_NEW), expected, rtol=1e-12)
-    assert np.isnan(EnsembleReplicates(trained, repeated, PLAIN, CPU, 1).procedural_variance(X_NEW)).all()
+    assert_allclose(ensemble.at(X_NEW).procedural_variance(), expected, rtol=1e-12)
+    assert np.isnan(EnsembleReplicates(trained, repeated, PLAIN, CPU, 1).at(X_NEW).procedural_variance()).all()

@@ -21,7 +21,7 @@ def predictions(d, engine, seed):
     options = {"network": MLP(bias_scale=1.0), "regularization": 1e-4, "random_state": seed}
     reg = PNCRegressor(engine=engine, interval=InfinitesimalJackknife(), **options).fit(X, y)
     replicates = reg._replicates
-    base, auxiliary = replicates.trained.predict(replicates.inputs(X_new))[0].unbind(1)
+    base, auxiliary = replicates.trained.predict(replicates.at(X_new).points)[0].unbind(1)
     return (base - auxiliary)[:, 0].numpy(), base[:, 0].numpy()
 
 

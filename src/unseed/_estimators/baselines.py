@@ -7,20 +7,20 @@ import torch
 
 from unseed import _resampling as resampling
 from unseed._checks import check_share, check_whole_number
-from unseed._estimators.options import check_regularization, choose, is_module, resolve_engine, resolve_network
+from unseed._estimators.options import check_regularization, choose, is_module, resolve_network
 from unseed._estimators.regressor import IntervalRegressor, TrainingData
-from unseed._persistence import Draft, Record
-from unseed._persistence.baselines import get_dropout, put_dropout
-from unseed._persistence.replicates import Setting, get_ensemble, put_ensemble
-from unseed._predictors import EnsembleReplicates, train_dropout, with_members
+from unseed._estimators.restoring import restore_ensemble
+from unseed._predictors import DropoutNetwork, EnsembleQuery, EnsembleReplicates, train_dropout, with_members
 from unseed._random import RandomState
 from unseed._results import Estimate, FloatArray
 from unseed._scaling import Scaling
+from unseed._selection import Choice
 from unseed._solvers import GradientDescent, Objective
-from unseed.engines import Engine, KernelEngine, LinearizedEngine, NetworkEngine, Task, make_batch
+from unseed._state import Record, State
+from unseed.engines import Engine, Task, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, resolve_interval
-from unseed.networks import MLP, ModuleFactory
+from unseed.networks import MLP, ModuleFactory, make_batch
 
 
 class DeepEnsembleRegressor(IntervalRegressor):
@@ -85,7 +85,7 @@ class DeepEnsembleRegressor(IntervalRegressor):
         self._n_members()
         check_regularization(self.regularization)
         resolve_network(self.network)
-        if isinstance(resolve_engine(self.engine), KernelEngine):
+        if resolve_engine(self.engine).is_infinite:
             raise InvalidInputError(
                 "engine='kernel' has no single networks to train; use engine='linearized' or 'network', or "
                 "PNCRegressor.sample_networks, which draws them exactly"
@@ -110,10 +110,13 @@ class DeepEnsembleRegressor(IntervalRegressor):
         self.interval_, self.engine_ = method, engine
         self.network_, self.regularization_ = choice.network, choice.regularization
 
-    def _estimate_chunk(self, X: FloatArray) -> Estimate:
+    def _at(self, X: FloatArray, *, is_shared: bool) -> EnsembleQuery:
+        return self._replicates.at(X)
+
+    def _estimate_chunk(self, asked: EnsembleQuery) -> Estimate:
         if self.interval_ is not None:
-            return self.interval_.estimate(self._replicates, X)
-        members = self._replicates.predict_members(X)[0]
+            return self.interval_.estimate(asked, asked.X)
+        members = asked.members[0]
         spread = members.std(axis=0, ddof=1) if self._by_members else np.full(members.shape[1:], np.nan)
         return Estimate(members.mean(axis=0), spread, np.inf)
 
@@ -121,26 +124,25 @@ class DeepEnsembleRegressor(IntervalRegressor):
         if self.interval is None:
             raise InvalidInputError("interval=None has predictions only; give an interval method, such as 'sectioning'")
 
-    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
-        return self._replicates.procedural_variance(X)
+    def _procedural_chunk(self, asked: EnsembleQuery) -> FloatArray:
+        return asked.procedural_variance()
 
     def _noise_variance(self) -> FloatArray:
         return self._replicates.noise_variance
 
     def _numbers_per_point(self) -> int:
-        return int(self._replicates.numbers_per_point)
+        return int(self._replicates.trained.numbers_per_point)
 
-    def _put(self, draft: Draft) -> None:
-        for name in ("interval", "engine", "network", "regularization"):
-            draft.describe(name, getattr(self, f"{name}_"))
-        put_ensemble(draft, self._replicates, self._task)
+    def _state(self) -> State:
+        chosen = {name: getattr(self, f"{name}_") for name in ("interval", "engine", "network", "regularization")}
+        return {**chosen, **self._replicates.state(), "has_rows": True, "rows": self._task.state()}
 
-    def _get(self, record: Record, device: torch.device) -> None:
-        self.interval_ = record.described("interval", IntervalMethod, type(None))
-        self.engine_ = record.described("engine", KernelEngine, LinearizedEngine, NetworkEngine)
-        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
-        setting = Setting(self.engine_, self.network_, self.regularization_, device)
-        self._replicates, self._task = get_ensemble(record, setting)
+    def _restore(self, record: Record, device: torch.device) -> None:
+        self.interval_ = record.option("interval", IntervalMethod, type(None))
+        self.engine_ = record.option("engine", Engine)
+        self.network_, self.regularization_ = record.option("network"), record.option("regularization", int, float)
+        choice = Choice(self.network_, self.regularization_)
+        self._replicates, self._task = restore_ensemble(record, self.engine_, choice, device)
 
     def _model_units(self) -> Scaling:
         return self._replicates.scaling
@@ -271,7 +273,7 @@ class MCDropoutRegressor(IntervalRegressor):
             raise InvalidInputError(f"n_samples={len(data.X)}: at least two rows are needed to fit a network")
         inputs, labels = data.inputs, data.labels
         choice = choose(self.network, self.regularization, data, labels, converges=False)
-        batch = make_batch(Task(inputs, labels[:, None], choice.network, choice.regularization), None)
+        batch = make_batch(choice.network, inputs, labels.shape[1])
         start = batch.draw(data.streams.generator("start", 0)).to(data.device)
         counts = torch.ones(1, len(inputs), dtype=torch.float64, device=data.device)
         objective = Objective(batch, start[None], inputs[None], labels[None], counts, choice.regularization)
@@ -292,14 +294,14 @@ class MCDropoutRegressor(IntervalRegressor):
     def _numbers_per_point(self) -> int:
         return max(self.passes, self._network.batch.width)
 
-    def _put(self, draft: Draft) -> None:
-        draft.describe("network", self.network_)
-        draft.describe("regularization", self.regularization_)
-        put_dropout(draft, self._network)
+    def _state(self) -> State:
+        return {"network": self.network_, "regularization": self.regularization_, **self._network.state()}
 
-    def _get(self, record: Record, device: torch.device) -> None:
-        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
-        self._network = get_dropout(record, self.network_, device)
+    def _restore(self, record: Record, device: torch.device) -> None:
+        self.network_, self.regularization_ = record.option("network"), record.option("regularization", int, float)
+        if not isinstance(self.network_, MLP):
+            raise record.fault("a network with dropout must be an MLP")
+        self._network = DropoutNetwork.restore(record, self.network_, device)
 
     def _model_units(self) -> Scaling:
         return self._network.scaling

@@ -19,19 +19,17 @@ from unseed._checks import check_flag, check_number, check_whole_number
 from unseed._estimators.block_work import BlockWork, new_folder, threads_beside, workers_for
 from unseed._estimators.options import check_regularization, choose, is_module
 from unseed._estimators.regressor import IntervalRegressor, TrainingData
-from unseed._estimators.shrinking import check_dtype, measured
+from unseed._estimators.shrinking import check_dtype, measured, with_block_rounded
 from unseed._frames import names_of
 from unseed._machine import resolve_device
-from unseed._persistence import Draft, Record
-from unseed._persistence.baselines import get_blocks, put_blocks
-from unseed._persistence.compression import with_block_rounded
 from unseed._pieces import Block, Piece, regrouped
 from unseed._predictors import BlockNetworks
 from unseed._progress import Progress
 from unseed._random import RandomState, Streams
-from unseed._results import Calibration, Estimate, FloatArray
+from unseed._results import Estimate, FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import Selection
+from unseed._state import Record, State
 from unseed.engines import FullFit, block_rows
 from unseed.errors import InvalidInputError
 from unseed.networks import MLP
@@ -376,12 +374,13 @@ class BlockwisePNCRegressor(IntervalRegressor):
         with threads_beside(self._jobs()):
             return self._known.out_of_block.noise_variance
 
-    def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
-        out_of_block = self._known.out_of_block
-        if len(out_of_block.errors) < _ENOUGH_SCORES:
+    def _expected_error(self, asked: FloatArray, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
+        if len(self._known.out_of_block.errors) < _ENOUGH_SCORES:
             return None
-        expected = np.sqrt(estimate.standard_error**2 + noise)
-        return Calibration(self._in_shape(expected), self._in_shape(out_of_block.scores))
+        return np.asarray(np.sqrt(estimate.standard_error**2 + noise))
+
+    def _scores(self) -> FloatArray:
+        return self._known.out_of_block.scores
 
     def _numbers_per_point(self) -> int:
         return max(map(len, self._known.fits))
@@ -394,22 +393,22 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _model_units(self) -> Scaling:
         return self._known.scaling
 
-    def _put(self, draft: Draft) -> None:
-        for name in ("network", "regularization", "selection"):
-            draft.describe(name, getattr(self, f"{name}_"))
-        draft.facts["block_size"] = int(self.block_size_)
-        put_blocks(draft, self._known)
-        draft.facts["has_waiting"] = self._waiting is not None
-        if self._waiting is not None:
-            draft.put("waiting_X", self._waiting[0])
-            draft.put("waiting_y", self._waiting[1])
+    def _state(self) -> State:
+        waiting = {} if self._waiting is None else {"waiting_X": self._waiting[0], "waiting_y": self._waiting[1]}
+        return {
+            **{name: getattr(self, f"{name}_") for name in ("network", "regularization", "selection")},
+            "block_size": int(self.block_size_),
+            **self._known.state(),
+            "has_waiting": self._waiting is not None,
+            **waiting,
+        }
 
-    def _get(self, record: Record, device: torch.device) -> None:
-        self.network_, self.regularization_ = record.described("network", MLP), record.described("regularization", int, float)
-        self.selection_ = record.described("selection", Selection, type(None))
+    def _restore(self, record: Record, device: torch.device) -> None:
+        self.network_, self.regularization_ = record.option("network", MLP), record.option("regularization", int, float)
+        self.selection_ = record.option("selection", Selection, type(None))
         self.block_size_ = record.whole_number("block_size")
         self._where, self._labels, self._waiting, self._store = device, [], None, None
-        self._networks = get_blocks(record, self.network_, device, self._jobs())
+        self._networks = BlockNetworks.restore(record, self.network_, device, self._jobs())
         self.centre_ = self._networks.centre
         if record.fact("has_waiting", bool):
             units = self._networks.scaling

@@ -7,28 +7,12 @@ import torch
 from unseed._checks import check_number
 from unseed._estimators.regressor import TrainingData
 from unseed._selection import AutoNetwork, Choice, choose_regularization, select_network
-from unseed.engines import Engine, KernelEngine, LinearizedEngine, Network, NetworkEngine
+from unseed.engines import Network
 from unseed.errors import InvalidInputError
 from unseed.networks import MLP
 
 MODULE_REGULARIZATION = 1e-6
 PLAIN_NETWORK = MLP(depth=1, activation="relu", bias_scale=1.0, bias_init="normal", scale_inputs=True)
-_ENGINES: dict[str, type[KernelEngine | LinearizedEngine | NetworkEngine]] = {
-    "kernel": KernelEngine,
-    "linearized": LinearizedEngine,
-    "network": NetworkEngine,
-}
-
-
-def resolve_engine(engine: object) -> Engine:
-    """Engine of that name, or the object itself."""
-    if isinstance(engine, str) and engine in _ENGINES:
-        return _ENGINES[engine]()
-    if isinstance(engine, (KernelEngine, LinearizedEngine, NetworkEngine)):
-        return engine
-    raise InvalidInputError(
-        f"engine={engine!r} is not known; use 'kernel', 'linearized', 'network' or an object such as NetworkEngine(width=512)"
-    )
 
 
 def resolve_network(network: object) -> Network | AutoNetwork:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Self
 
 import numpy as np
@@ -11,31 +10,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseed._checks import check_whole_number
 from unseed._diagnosis import diagnose
-from unseed._estimators.options import check_regularization, is_module, resolve_engine
+from unseed._estimators.options import check_regularization, is_module
 from unseed._estimators.recipe import MeanOption, Recipe
 from unseed._estimators.regressor import IntervalRegressor, TrainingData
-from unseed._estimators.shrinking import check_anchors, check_dtype, measured
+from unseed._estimators.restoring import restore_pnc
+from unseed._estimators.shrinking import smaller
 from unseed._findings import Diagnosis
 from unseed._frames import index_of
-from unseed._persistence import Draft, Record
-from unseed._persistence.compression import rounded, with_anchors, with_rounded_rows
-from unseed._persistence.replicates import Setting, get_pnc, put_pnc
-from unseed._predictors import ContrastReplicates, PosteriorLaw
+from unseed._predictors import ContrastQuery, PNCQuery, PosteriorLaw
 from unseed._random import RandomState, Streams
-from unseed._results import MAX_JOINT_POINTS, Calibration, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
+from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
-from unseed.engines import (
-    Engine,
-    KernelEngine,
-    KernelReplicates,
-    LinearizedEngine,
-    NetworkEngine,
-    NetworkReplicates,
-    Task,
-)
+from unseed._state import Record, State
+from unseed.engines import Engine, Task, resolve_engine
 from unseed.errors import InvalidInputError
-from unseed.intervals import IntervalMethod, resolve_interval
+from unseed.intervals import IntervalMethod, own_centre, resolve_interval
+from unseed.losses import Loss, check_trainable, resolve_loss
 from unseed.networks import MLP, ModuleFactory, MonteCarloMean
 
 _CHOSEN = "interval", "engine", "network", "regularization", "selection"  # what the arguments came to
@@ -84,6 +75,8 @@ class PNCRegressor(IntervalRegressor):
     calibration : {"auto", "conformal", "normal"}, default="auto"
         Prediction intervals from quantiles of leave-one-out errors, or of the normal law. ``"auto"`` is conformal from 60
         rows on, where training converges.
+    loss : str or Loss, default="squared"
+        What a prediction costs that misses its label: so far the square, or a `Loss` of your own that is a multiple of it.
 
     Attributes
     ----------
@@ -125,6 +118,7 @@ class PNCRegressor(IntervalRegressor):
         verbose: bool = False,
         noise: str = "auto",
         calibration: str = "auto",
+        loss: str | Loss = "squared",
     ) -> None:
         self.interval = interval
         self.engine = engine
@@ -138,6 +132,7 @@ class PNCRegressor(IntervalRegressor):
         self.verbose = verbose
         self.noise = noise
         self.calibration = calibration
+        self.loss = loss
 
     def diagnose(self, X: Any = None) -> Diagnosis:
         """Is the theory's ground under these intervals? What holds, what does not, and what to change.
@@ -151,7 +146,8 @@ class PNCRegressor(IntervalRegressor):
         if X is not None and not self._replicates.has_posterior:
             raise InvalidInputError(f"diagnose(X) needs a converged network on all rows; interval={self.interval_} has none")
         points = None if X is None else self._validate(X)
-        choice = Choice(self.network_, self.regularization_, self.selection_)
+        ridge = self.regularization_ / (check_trainable(resolve_loss(self.loss)) / 2)
+        choice = Choice(self.network_, ridge, self.selection_)
         return diagnose(self._replicates, self.interval_, self._probe, choice, points)
 
     def leave_one_out(self) -> LeaveOneOut | None:
@@ -180,9 +176,13 @@ class PNCRegressor(IntervalRegressor):
         if len(left) != len(right):
             raise InvalidInputError(f"X has {len(left)} rows and X_other has {len(right)}; contrasts are row by row")
         pairs = np.stack([left, right], axis=1)
-        contrast = ContrastReplicates(self._replicates)
-        estimate = self._estimate(pairs, lambda chunk: self.interval_.estimate(contrast, chunk))
-        noise = self._in_chunks(contrast.noise_at, pairs)
+        queries = (
+            ContrastQuery(self._replicates, asked.X, asked.is_shared)
+            for asked in self._chunks(pairs, is_shared=self._shares_work())
+        )
+        answers = [(self.interval_.estimate(query, query.X), query.noise_variance()) for query in queries]
+        noise = np.concatenate([variance for _, variance in answers])
+        estimate = Estimate.joined([estimate for estimate, _ in answers])
         return self._assembled(estimate, np.zeros_like(noise), noise, index=index)
 
     def sample_networks(
@@ -227,37 +227,13 @@ class PNCRegressor(IntervalRegressor):
             `sample_networks` is not available; the infinitesimal jackknife needs all rows.
         """
         check_is_fitted(self, "is_fitted_")
-        check_dtype(dtype)
-        if not isinstance(self._replicates.trained, KernelReplicates) or self._task is None:
-            raise InvalidInputError(
-                f"compress is for whole models of engine='kernel', and this one has {type(self._replicates.trained).__name__}"
-            )
-        n_anchors = check_anchors(anchors, len(self._task.X))
-        if n_anchors is not None and self.interval_.uses_influence:
-            raise InvalidInputError(f"anchors={anchors}: {self.interval_} needs all rows; use dtype='float32' alone")
-        return self._compressed(dtype, n_anchors)
-
-    def _compressed(self, dtype: str, anchors: int | None) -> Self:
-        small = copy.copy(self)
-        assert self._task is not None
-        if dtype == "float32":
-            rival = self.selection_.rival if self.selection_ is not None else None
-            small._replicates, small._task = with_rounded_rows(self._replicates, self._task, self.engine_, rival, self.n_jobs)
-            small._probe = rounded(self._probe)
-        n_rows = n_left = len(self._task.X)
-        if anchors is not None:
-            assert small._task is not None
-            small._replicates, n_left = with_anchors(small._replicates, small._task.X, anchors, dtype)
-            small._task = None
-        points = np.concatenate([self._replicates.checked.X, self._probe])
-        sizes = self.size_in_bytes(), small.size_in_bytes()
-        small.compression_ = measured(self._estimate(points), small._estimate(points), dtype, (n_rows, n_left), sizes)
-        return small
+        return smaller(self, dtype, anchors)
 
     def _check_options(self) -> None:
         engine = resolve_engine(self.engine)
+        check_trainable(resolve_loss(self.loss))
         check_regularization(self.regularization)
-        if is_module(self.network) and isinstance(engine, KernelEngine):
+        if is_module(self.network) and engine.is_infinite:
             raise InvalidInputError(
                 "engine='kernel' knows the kernels of MLP(...) only; use engine='linearized' or 'network' for a torch module"
             )
@@ -283,6 +259,7 @@ class PNCRegressor(IntervalRegressor):
             self.initial_mean,
             self.noise,
             self.calibration,
+            resolve_loss(self.loss),
             self.n_jobs,
         )
         found = recipe.train(data)
@@ -290,63 +267,83 @@ class PNCRegressor(IntervalRegressor):
         self._task: Task | None = found.task
         self.interval_, self.engine_, self.network_ = method, recipe.engine, found.choice.network
         self.regularization_, self.selection_ = found.choice.regularization, found.choice.selection
-        if isinstance(found.replicates.trained, NetworkReplicates):
-            self.convergence_ = found.replicates.trained.convergence
+        self._tell_convergence()
 
     def _resolve_interval(self, n_rows: int) -> IntervalMethod:
         return resolve_interval(self.interval, n_rows, has_posterior=resolve_engine(self.engine).converges)
 
-    def _estimate_chunk(self, X: FloatArray) -> Estimate:
-        return self.interval_.estimate(self._replicates, X)
+    def _tell_convergence(self) -> None:
+        """Where networks were trained step by step."""
+        convergence = getattr(self._replicates.trained, "convergence", None)
+        if convergence is not None:
+            self.convergence_ = convergence
 
-    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
-        return self._replicates.procedural_variance(X)
+    def _at(self, X: FloatArray, *, is_shared: bool) -> PNCQuery:
+        return self._replicates.at(X, is_shared=is_shared)
+
+    def _shares_work(self) -> bool:
+        return self.interval_.uses_posterior or self.interval_.uses_influence
+
+    def _centre_chunk(self, asked: PNCQuery) -> FloatArray:
+        own = own_centre(self.interval_)
+        return asked.centre() if own is None else own(asked, asked.X)
+
+    def _estimate_chunk(self, asked: PNCQuery) -> Estimate:
+        return self.interval_.estimate(asked, asked.X)
+
+    def _procedural_chunk(self, asked: PNCQuery) -> FloatArray:
+        return asked.procedural_variance()
 
     def _noise_variance(self) -> FloatArray:
         return self._replicates.noise_variance
 
-    def _noise_chunk(self, X: FloatArray) -> FloatArray:
-        return self._replicates.noise_at(X)
+    def _noise_chunk(self, asked: PNCQuery) -> FloatArray:
+        return asked.noise_variance()
 
-    def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
+    def _expected_error(self, asked: PNCQuery, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
         replicates = self._replicates
         is_wanted = self.calibration == "conformal" or len(replicates.checked.X) >= _ENOUGH_SCORES
         if self.calibration == "normal" or not is_wanted or not replicates.has_posterior:
             return None
         posterior = estimate.parts.get("posterior")
         if posterior is None:  # the scores are relative to the posterior, whatever the interval method
-            posterior = self._in_chunks(replicates.posterior_variance, X)
-        return Calibration(self._in_shape(np.sqrt(posterior + noise)), self._in_shape(replicates.scores))
+            posterior = asked.posterior_variance(asked.X)
+        return np.asarray(np.sqrt(posterior + noise))
+
+    def _scores(self) -> FloatArray:
+        return self._replicates.scores
 
     def _joint_law(self, X: FloatArray) -> JointLaw | None:
         is_known = self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS
         return PosteriorLaw(self._replicates, X) if is_known else None
 
     def _numbers_per_point(self) -> int:
-        return int(self._replicates.numbers_per_point)
+        return int(self._replicates.trained.numbers_per_point)
 
-    def _numbers_per_estimate(self) -> int:
-        method = self.interval_
-        compares_replicates = not (method.uses_posterior or method.uses_influence)
-        return int(self._replicates.numbers_per_prediction) if compares_replicates else self._numbers_per_point()
+    def _numbers_per_prediction(self) -> int:
+        return int(self._replicates.trained.numbers_per_prediction)
 
-    def _put(self, draft: Draft) -> None:
-        for name in _CHOSEN:
-            draft.describe(name, getattr(self, f"{name}_"))
-        draft.put("probe", self._probe)
-        put_pnc(draft, self._replicates, self._task)
+    def _state(self) -> State:
+        rows = {} if self._task is None else {"rows": self._task.state()}
+        return {
+            **{name: getattr(self, f"{name}_") for name in _CHOSEN},
+            "probe": self._probe,
+            **self._replicates.state(),
+            "converges": bool(self.engine_.converges),
+            "has_rows": self._task is not None,
+            **rows,
+        }
 
-    def _get(self, record: Record, device: torch.device) -> None:
-        self.interval_ = record.described("interval", IntervalMethod)
-        self.engine_ = record.described("engine", KernelEngine, LinearizedEngine, NetworkEngine)
-        self.network_, self.regularization_ = record.described("network"), record.described("regularization", int, float)
-        self.selection_ = record.described("selection", Selection, type(None))
-        setting = Setting(self.engine_, self.network_, self.regularization_, device)
-        rival = self.selection_.rival if self.selection_ is not None else None
-        self._replicates, self._task = get_pnc(record, setting, self.initial_mean, rival)
+    def _restore(self, record: Record, device: torch.device) -> None:
+        self.interval_, self.engine_ = record.option("interval", IntervalMethod), record.option("engine", Engine)
+        self.network_, self.regularization_ = record.option("network"), record.option("regularization", int, float)
+        self.selection_ = record.option("selection", Selection, type(None))
+        choice = Choice(self.network_, self.regularization_, self.selection_)
+        self._replicates, self._task = restore_pnc(
+            record, self.engine_, choice, resolve_loss(self.loss), self.initial_mean, device
+        )
         self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
-        if isinstance(self._replicates.trained, NetworkReplicates):
-            self.convergence_ = self._replicates.trained.convergence
+        self._tell_convergence()
 
     def _model_units(self) -> Scaling:
         return self._replicates.scaling

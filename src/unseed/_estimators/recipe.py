@@ -18,10 +18,11 @@ from unseed._resampling import Plan
 from unseed._residuals import MIN_ROWS
 from unseed._results import FloatArray
 from unseed._selection import Choice, Selection
-from unseed.engines import Engine, KernelEngine, Network, Task, Trained, make_batch
+from unseed.engines import Engine, KernelEngine, Network, Task, Trained
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
-from unseed.networks import MLP, AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean
+from unseed.losses import Loss, Squared, check_labels, check_trainable
+from unseed.networks import MLP, AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean, make_batch
 
 MeanOption = str | MonteCarloMean | Callable[[FloatArray], npt.ArrayLike]
 
@@ -62,6 +63,7 @@ class Recipe:
     initial_mean: MeanOption
     noise: str
     calibration: str
+    loss: Loss
     n_jobs: int | None
 
     def train(self, data: TrainingData) -> Outcome:
@@ -69,12 +71,12 @@ class Recipe:
         self._check_convergence()
         plan = self.interval.plan(len(data.X), data.streams)
         self._check_left_out(plan)
-        if isinstance(self.engine, KernelEngine):
-            self.engine.check_memory(plan, data.device, self.n_jobs)  # before seconds go into the choice of a network
+        self.engine.check(plan, data.device, self.n_jobs)  # before seconds go into the choice of a network
         choice = self._choose(data)
         mean = self._mean_of_starts(choice.network, data)
+        check_labels(self.loss, data.labels)
         groups = torch.stack([data.labels, mean(data.X, data.inputs)], dim=1)  # Algorithm 1: base on y, auxiliary on s̄
-        task = Task(data.inputs, groups, choice.network, choice.regularization, data.streams, data.progress)
+        task = Task(data.inputs, groups, choice.network, choice.regularization, data.streams, data.progress, self.loss)
         replicates = PNCReplicates(
             self.engine.fit(task, plan, n_jobs=self.n_jobs),
             plan,
@@ -82,7 +84,6 @@ class Recipe:
             data.device,
             mean,
             _checked_rows(data),
-            self.engine.converges,
             self.noise,
             self._rival(choice.selection, task),
         )
@@ -115,8 +116,8 @@ class Recipe:
             raise InvalidInputError(
                 f"{asked[0]} needs a network on all rows, and interval={self.interval} has none; use 'sectioning'"
             )
-        if plan.counts.shape[1] < MIN_ROWS:
-            raise InvalidInputError(f"{asked[0]} needs at least {MIN_ROWS} rows, and X has {plan.counts.shape[1]}")
+        if plan.n_rows < MIN_ROWS:
+            raise InvalidInputError(f"{asked[0]} needs at least {MIN_ROWS} rows, and X has {plan.n_rows}")
 
     def _choose(self, data: TrainingData) -> Choice:
         start = time.perf_counter()
@@ -124,6 +125,8 @@ class Recipe:
         if callable(self.initial_mean):  # what the network has to learn is what a given mean leaves
             labels = labels - GivenMean(self.initial_mean, data.scaling)(data.X, data.inputs)
         choice = choose(self.network, self.regularization, data, labels, converges=self.engine.converges)
+        if self.regularization == "auto":  # chosen for squares: as large beside this loss
+            choice = replace(choice, regularization=choice.regularization * check_trainable(self.loss) / 2)
         words = choice.network if choice.selection is None else choice.selection.best.architecture
         data.progress.say(f"{words}, λ = {choice.regularization:.3g}, {self.interval}", start)
         return choice
@@ -133,8 +136,9 @@ class Recipe:
         if option == "zero" and not isinstance(network, MLP):
             option = MonteCarloMean(draws=_MODULE_DRAWS)
         if isinstance(option, MonteCarloMean):
-            task = Task(data.inputs, data.labels[:, None], network, 0.0)
-            return AveragedDraws(make_batch(task, getattr(self.engine, "width", None)), option.draws, data.streams)
+            width = getattr(self.engine, "width", None)  # of engines that have one
+            batch = make_batch(network, data.inputs, data.labels.shape[1], width)
+            return AveragedDraws(batch, option.draws, data.streams)
         if callable(option):
             return GivenMean(option, data.scaling)
         return ZeroMean(data.labels.shape[1])
@@ -142,10 +146,10 @@ class Recipe:
     def _rival(self, selection: Selection | None, task: Task) -> Trained | None:
         """Another architecture on all rows, where the data like it nearly as well and it costs little."""
         rival = selection.rival if selection is not None and self.regularization == "auto" else None
-        is_possible = isinstance(self.engine, KernelEngine) and self.interval.uses_posterior and len(task.X) <= RIVAL_ROWS
+        is_possible = self.engine.is_infinite and self.interval.uses_posterior and len(task.X) <= RIVAL_ROWS
         if rival is None or not is_possible:
             return None
-        other = replace(task, network=rival.network, regularization=rival.regularization)
+        other = replace(task, network=rival.network, regularization=rival.regularization, loss=Squared())
         return KernelEngine().fit(other, resampling.full(len(task.X)))
 
 

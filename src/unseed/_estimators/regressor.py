@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -91,11 +91,14 @@ class IntervalRegressor(RegressorMixin, Saved):
         index = index_of(X)
         if return_std:
             self._check_has_interval()
-        estimate = self._estimate(self._validate(X))
-        mean, error = self._in_shape(estimate.centre), self._in_shape(estimate.standard_error)
+            estimate = self._estimate(self._validate(X))
+            answers = [estimate.centre, estimate.standard_error]
+        else:
+            answers = [self._centre(self._validate(X))]
+        shaped = list(map(self._in_shape, answers))
         if getattr(self, "_sklearn_output_config", {}).get("transform") == "pandas":
-            mean, error = (to_pandas(values, index, self._output_names) for values in (mean, error))
-        return (mean, error) if return_std else mean
+            shaped = [to_pandas(values, index, self._output_names) for values in shaped]
+        return tuple(shaped) if return_std else shaped[0]
 
     def predict_interval(
         self,
@@ -170,11 +173,11 @@ class IntervalRegressor(RegressorMixin, Saved):
         """Train and keep what prediction needs."""
 
     @abstractmethod
-    def _estimate_chunk(self, X: FloatArray) -> Estimate:
-        """Centre and standard error at a few points, in the user's units."""
+    def _estimate_chunk(self, asked: Any) -> Estimate:
+        """Centre and standard error at a few points (what `_at` made of them), in the user's units."""
 
     @abstractmethod
-    def _procedural_chunk(self, X: FloatArray) -> FloatArray:
+    def _procedural_chunk(self, asked: Any) -> FloatArray:
         """Procedural variance at a few points. Shape (n_points, n_outputs) or (n_points, 1)."""
 
     @abstractmethod
@@ -191,16 +194,37 @@ class IntervalRegressor(RegressorMixin, Saved):
     def _check_has_interval(self) -> None:
         """Refuse to speak of intervals where none was asked for."""
 
+    def _at(self, X: FloatArray, *, is_shared: bool) -> Any:
+        """A few new points, ready to be asked about; whether several questions come that have something to share."""
+        return X
+
+    def _centre_chunk(self, asked: Any) -> FloatArray:
+        """Prediction at a few points: what the centre alone takes. Shape (n_points, n_outputs)."""
+        return self._estimate_chunk(asked).centre
+
     def _prediction(self, X: FloatArray, *, with_procedural: bool, with_noise: bool, index: Any = None) -> Prediction:
         self._check_has_interval()
-        estimate = self._estimate(X)
+        answers = [
+            self._answers(asked, with_procedural=with_procedural, with_noise=with_noise)
+            for asked in self._chunks(X, is_shared=with_procedural or self._shares_work())
+        ]
+        estimate = Estimate.joined([answer.estimate for answer in answers])
+        procedural, noise = (np.concatenate([part[place] for part in answers]) for place in (1, 2))
+        calibration = None
+        if with_noise and answers[0].expected is not None:
+            expected = np.concatenate([answer.expected for answer in answers if answer.expected is not None])
+            calibration = Calibration(self._in_shape(expected), self._in_shape(self._scores()))
+        return self._assembled(estimate, procedural, noise, calibration, self._joint_law(X), index)
+
+    def _answers(self, asked: Any, *, with_procedural: bool, with_noise: bool) -> Answers:
+        """Everything about a few points, one question after the other."""
+        estimate = self._estimate_chunk(asked)
         procedural, noise = np.full_like(estimate.centre, np.nan), np.zeros_like(estimate.centre)
         if with_procedural:
-            procedural = np.zeros_like(estimate.centre) + self._in_chunks(self._procedural_chunk, X)
+            procedural = np.zeros_like(estimate.centre) + self._procedural_chunk(asked)
         if with_noise:
-            noise = noise + self._in_chunks(self._noise_chunk, X)
-        calibration = self._calibration(X, estimate, noise) if with_noise else None
-        return self._assembled(estimate, procedural, noise, calibration, self._joint_law(X), index)
+            noise = noise + self._noise_chunk(asked)
+        return Answers(estimate, procedural, noise, self._expected_error(asked, estimate, noise) if with_noise else None)
 
     def _assembled(
         self,
@@ -225,17 +249,25 @@ class IntervalRegressor(RegressorMixin, Saved):
             output_names=self._output_names,
         )
 
-    def _calibration(self, X: FloatArray, estimate: Estimate, noise: FloatArray) -> Calibration | None:
-        """What prediction intervals are scaled by; None leaves them to the normal law."""
+    def _expected_error(self, asked: Any, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
+        """What prediction intervals at a few points are scaled by; None leaves them to the normal law."""
         return None
+
+    def _scores(self) -> FloatArray:
+        """Errors at rows that the networks have not seen, over what was expected of them, sorted. Shape (m, n_outputs)."""
+        raise NotImplementedError
+
+    def _shares_work(self) -> bool:
+        """Whether the interval method asks for more than predictions."""
+        return False
 
     def _joint_law(self, X: FloatArray) -> JointLaw | None:
         """How the errors at these points go together; None where that is not known."""
         return None
 
-    def _noise_chunk(self, X: FloatArray) -> FloatArray:
-        """Noise variance at a few points: the same at all. Shape (n_points, n_outputs)."""
-        return np.broadcast_to(self._noise_variance(), (len(X), len(self._noise_variance())))
+    def _noise_chunk(self, asked: Any) -> FloatArray:
+        """Noise variance at a few points: the same at all. Shape (n_outputs,), or (n_points, n_outputs)."""
+        return self._noise_variance()
 
     def _validate(self, X: Any) -> FloatArray:
         check_is_fitted(self, "is_fitted_")
@@ -246,25 +278,29 @@ class IntervalRegressor(RegressorMixin, Saved):
             )
         return validated
 
-    def _estimate(self, X: FloatArray, of_chunk: Callable[[FloatArray], Estimate] | None = None) -> Estimate:
-        pieces = self._chunks(X, self._numbers_per_estimate() if of_chunk is None else None)
-        chunks = [(of_chunk or self._estimate_chunk)(chunk) for chunk in pieces]
-        return Estimate(
-            np.concatenate([chunk.centre for chunk in chunks]),
-            np.concatenate([chunk.standard_error for chunk in chunks]),
-            chunks[0].degrees_of_freedom,
-            {name: np.concatenate([chunk.parts[name] for chunk in chunks]) for name in chunks[0].parts},
-        )
+    def _estimate(self, X: FloatArray) -> Estimate:
+        return Estimate.joined([self._estimate_chunk(asked) for asked in self._chunks(X, is_shared=self._shares_work())])
 
-    def _in_chunks(self, function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:
-        return np.concatenate([function(chunk) for chunk in self._chunks(X)])
+    def _centre(self, X: FloatArray) -> FloatArray:
+        return np.concatenate([self._centre_chunk(asked) for asked in self._chunks(X, is_shared=False)])
 
-    def _numbers_per_estimate(self) -> int:
-        """Numbers held for each new point while its centre and standard error are found."""
+    def _numbers_per_prediction(self) -> int:
+        """Numbers held for each new point where nothing but predictions is asked for."""
         return self._numbers_per_point()
 
-    def _chunks(self, X: FloatArray, numbers_per_point: int | None = None) -> list[FloatArray]:
-        return chunks(X, numbers_per_point or self._numbers_per_point())
+    def _chunks(self, X: FloatArray, *, is_shared: bool) -> Iterator[Any]:
+        size = self._numbers_per_point() if is_shared else self._numbers_per_prediction()
+        for piece in chunks(X, size):
+            yield self._at(piece, is_shared=is_shared)
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._single_output else values
+
+
+class Answers(NamedTuple):
+    """What is known of a few points."""
+
+    estimate: Estimate
+    procedural: FloatArray  # (n_points, n_outputs)
+    noise: FloatArray  # (n_points, n_outputs)
+    expected: FloatArray | None  # (n_points, n_outputs)

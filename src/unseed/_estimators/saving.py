@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unseed._machine import resolve_device
-from unseed._persistence import Compression, Draft, Record, check_target, code_among, read_model, write_model
-from unseed._persistence.tensors import n_bytes
-from unseed._results import Estimate, FloatArray
+from unseed._persistence import Compression, bytes_of, check_target, code_among, read_model, write_model
+from unseed._results import FloatArray
 from unseed._scaling import Scaling
+from unseed._state import Record, State
 from unseed.errors import InvalidInputError, ModelFileError, NotEnoughMemoryError, UnseedError
 
-_WITNESSES = 8  # points at which code that was given again is compared with the code that was there
+_WITNESS_POINTS = 8  # points at which code that was given again is compared with the code that was there
 _CLOSE = 1e-4
 # what objects say that are put together from a file that was changed and signed again
 _MISFITS = UnseedError, ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
@@ -46,7 +46,7 @@ class Saved(BaseEstimator):
         """
         check_is_fitted(self, "is_fitted_")
         check_target(path)
-        write_model(path, type(self).__name__, self._drafted(), extra or {})
+        write_model(path, type(self).__name__, self.get_params(deep=False), self._whole_state(), extra or {})
 
     @classmethod
     def load(cls, path: str | Path, *, device: str | torch.device | None = None, **given: Any) -> Self:
@@ -76,15 +76,15 @@ class Saved(BaseEstimator):
     def size_in_bytes(self) -> int:
         """Bytes that the numbers of the model take on disk; ``model.json`` adds a few thousand."""
         check_is_fitted(self, "is_fitted_")
-        return n_bytes(self._drafted().tensors)
+        return bytes_of(self._whole_state(), self.get_params(deep=False))
 
     @abstractmethod
-    def _put(self, draft: Draft) -> None:
-        """Draft what training has left."""
+    def _state(self) -> State:
+        """What training has left."""
 
     @abstractmethod
-    def _get(self, record: Record, device: torch.device) -> None:
-        """Take back what `_put` drafted."""
+    def _restore(self, record: Record, device: torch.device) -> None:
+        """Take back what `_state` said."""
 
     @abstractmethod
     def _model_units(self) -> Scaling:
@@ -95,28 +95,28 @@ class Saved(BaseEstimator):
         """Points among the training rows, in the user's units."""
 
     @abstractmethod
-    def _estimate_chunk(self, X: FloatArray) -> Estimate:
-        """Centre and standard error at a few points."""
+    def _centre(self, X: FloatArray) -> FloatArray:
+        """Predictions. Shape (n_points, n_outputs)."""
 
-    def _drafted(self) -> Draft:
-        draft = Draft(self.get_params(deep=False))
+    def _whole_state(self) -> State:
         names = getattr(self, "feature_names_in_", None)
-        draft.describe("feature_names_in", None if names is None else list(names))
-        draft.describe("output_names", None if self._output_names is None else list(self._output_names))
-        draft.describe("output", getattr(self, "_sklearn_output_config", {}).get("transform"))
-        draft.describe("single_output", bool(self._single_output))
-        draft.describe("n_rows", int(self.n_rows_))
-        draft.describe("compression", getattr(self, "compression_", None))
-        self._put(draft)
-        if code_among(draft.parameters):
-            witness, points = draft.part("witness"), self._some_points(_WITNESSES)
-            witness.put("X", points)
-            witness.put("centre", self._estimate_chunk(points).centre)
-        return draft
+        state: State = {
+            "feature_names_in": None if names is None else list(names),
+            "output_names": None if self._output_names is None else list(self._output_names),
+            "output": getattr(self, "_sklearn_output_config", {}).get("transform"),
+            "single_output": bool(self._single_output),
+            "n_rows": int(self.n_rows_),
+            "compression": getattr(self, "compression_", None),
+            **self._state(),
+        }
+        if code_among(self.get_params(deep=False)):
+            points = self._some_points(_WITNESS_POINTS)
+            state["witness"] = {"X": points, "centre": self._centre(points)}
+        return state
 
     def _read(self, record: Record, device: torch.device, *, has_code: bool) -> None:
         try:
-            self._get(record, device)
+            self._restore(record, device)
             self._take_common(record, self._model_units())
         except (ModelFileError, NotEnoughMemoryError):
             raise
@@ -130,19 +130,19 @@ class Saved(BaseEstimator):
         self._row_shape, self.n_features_in_ = units.x_mean.shape, units.x_mean.shape[0]
         self._single_output = record.fact("single_output", bool)
         self.n_rows_ = record.whole_number("n_rows", at_least=1)
-        self._output_names = record.described("output_names", list, type(None))
-        names, n_outputs = record.described("feature_names_in", list, type(None)), len(units.y_mean)
+        self._output_names = record.option("output_names", list, type(None))
+        names, n_outputs = record.option("feature_names_in", list, type(None)), len(units.y_mean)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         if (names is not None and len(names) != self.n_features_in_) or (self._single_output and n_outputs > 1):
             raise record.fault(f"names and outputs do not fit {self.n_features_in_} features and {n_outputs} outputs")
         if self._output_names and len(self._output_names) != n_outputs:
             raise record.fault(f"{len(self._output_names)} output names for {n_outputs} outputs")
-        compression = record.described("compression", Compression, type(None))
+        compression = record.option("compression", Compression, type(None))
         if compression is not None:
             self.compression_ = compression
-        if record.described("output") is not None:
-            self.set_output(transform=record.described("output"))
+        if record.option("output") is not None:
+            self.set_output(transform=record.option("output"))
 
     def _available_device(self, is_asked_for: bool) -> torch.device:
         """The constructor's device; a model from a machine with a GPU lives on the CPU where there is none."""
@@ -156,7 +156,7 @@ class Saved(BaseEstimator):
     def _compare(self, witness: Record) -> None:
         """Code cannot be stored, but what it did can: refuse code that does something else."""
         X = witness.array("X", None, *self._row_shape)
-        before, now = witness.array("centre", len(X), None), self._estimate_chunk(X).centre
+        before, now = witness.array("centre", len(X), None), self._centre(X)
         change = float(np.abs(now - before).max())
         if not change <= _CLOSE * max(float(np.abs(before).max()), float(np.ptp(before))):
             raise ModelFileError(

@@ -2,13 +2,11 @@
 
 from unseed._persistence.compressed import Compression
 from unseed._persistence.folder import check_target, read_document
-from unseed._persistence.model import code_among, kind_of, read_model, write_model
-from unseed._persistence.record import Draft, Record
+from unseed._persistence.model import bytes_of, code_among, kind_of, read_model, write_model
 
 __all__ = [
     "Compression",
-    "Draft",
-    "Record",
+    "bytes_of",
     "check_target",
     "code_among",
     "kind_of",

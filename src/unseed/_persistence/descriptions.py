@@ -14,8 +14,9 @@ import torch
 from unseed._persistence.compressed import Compression
 from unseed._selection import AutoNetwork, Candidate, Selection
 from unseed._solvers import SGD, Converged, GaussNewton, GradientDescent, GradientFlow
-from unseed.engines import KernelEngine, LinearizedEngine, NetworkEngine
+from unseed.engines import ENGINES
 from unseed.intervals import METHODS
+from unseed.losses import LOSSES
 from unseed.networks import MLP, MonteCarloMean
 
 Json = Any
@@ -23,7 +24,8 @@ _OPTIONS: dict[str, Any] = {
     option.__name__: option
     for option in (
         *METHODS.values(),
-        *(KernelEngine, LinearizedEngine, NetworkEngine),
+        *ENGINES.values(),
+        *LOSSES.values(),
         *(MLP, AutoNetwork, MonteCarloMean),
         *(Converged, GradientFlow, GradientDescent, GaussNewton, SGD),
         *(Selection, Candidate, Compression),

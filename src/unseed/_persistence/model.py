@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from unseed._persistence import folder, tensors
+from unseed._persistence.codec import decode, decode_options, encode
 from unseed._persistence.descriptions import NotDescribableError, describe
-from unseed._persistence.record import Draft, Record
+from unseed._state import Record, State
 from unseed._version import __version__
 from unseed.errors import ModelFileError
 
@@ -53,17 +54,26 @@ def code_among(parameters: Mapping[str, Any]) -> list[str]:
     return [name for name, value in describe_parameters(parameters).items() if value == _GIVEN]
 
 
-def write_model(path: str | Path, kind: str, draft: Draft, extra: Mapping[str, Any]) -> None:
+def write_model(path: str | Path, kind: str, parameters: Mapping[str, Any], state: State, extra: Mapping[str, Any]) -> None:
     """Write a folder with the model and further documents."""
-    content, table = tensors.to_bytes(draft.tensors)
+    arrays: dict[str, tensors.NumberArray] = {}
+    facts = encode(state, parameters, arrays)
+    content, table = tensors.to_bytes(arrays)
     description = {
         "unseed_version": __version__,
         "kind": kind,
-        "parameters": describe_parameters(draft.parameters),
-        "fitted": draft.facts,
+        "parameters": describe_parameters(parameters),
+        "fitted": facts,
         "tensors": table,
     }
     folder.write(path, description, {folder.TENSORS: content, **folder.documents(extra)})
+
+
+def bytes_of(state: State, parameters: Mapping[str, Any]) -> int:
+    """Bytes that the numbers of a model take on disk."""
+    arrays: dict[str, tensors.NumberArray] = {}
+    encode(state, parameters, arrays)
+    return tensors.n_bytes(arrays)
 
 
 def kind_of(path: str | Path) -> str:
@@ -102,9 +112,9 @@ def read_model(path: str | Path, kind: str, given: Mapping[str, Any]) -> SavedMo
     _check_given(path, kind, missing, given)
     content = folder.read_file(path, description, folder.TENSORS)
     found = tensors.from_bytes(content, description.get("tensors"), str(Path(path) / folder.TENSORS))
-    stored = Record(str(source), {name: value for name, value in described.items() if name not in missing}, {})
-    parameters = {name: given[name] if name in missing else stored.described(name) for name in described}
-    return SavedModel(kind, parameters, Record(str(source), facts, found, parameters), bool(missing))
+    stored = decode_options(str(source), {name: value for name, value in described.items() if name not in missing})
+    parameters = {name: given[name] if name in missing else stored[name] for name in described}
+    return SavedModel(kind, parameters, decode(str(source), facts, found, parameters), bool(missing))
 
 
 def _check_given(path: str | Path, kind: str, missing: set[str], given: Mapping[str, Any]) -> None:

@@ -15,7 +15,9 @@ from torch import Tensor
 from unseed._predictors.moments import Moments
 from unseed._results import Estimate, FloatArray
 from unseed._scaling import Scaling
-from unseed.engines import FullFit, StoredBlock, TrainedBlock
+from unseed._state import Record, State
+from unseed.engines import BlockFit, FullFit, StoredBlock, TrainedBlock
+from unseed.engines._blocks import check_step
 from unseed.networks import MLP
 from unseed.tasks import outcomes
 
@@ -65,13 +67,40 @@ class BlockNetworks:
         """Features in the network's units."""
         return torch.tensor(self.scaling.to_network(X), device=self.device)
 
+    def state(self) -> State:
+        """Rows, dual weights and labels kept of all blocks, one after the other; the network on all rows where there is one."""
+        blocks = [fit.load() for fit in self.fits]
+        return {
+            "scaling": self.scaling.state(),
+            "lengths": list(map(len, self.fits)),
+            **{name: torch.cat([getattr(block, name) for block in blocks]) for name in ("X", "dual", "checked")},
+            "has_centre": self.centre is not None,
+            **({} if self.centre is None else self.centre.state()),
+        }
+
+    @classmethod
+    def restore(cls, record: Record, network: MLP, device: torch.device, n_jobs: int | None) -> BlockNetworks:
+        """From `state`: every block in memory of its own."""
+        scaling, lengths = Scaling.restore(record.part("scaling")), record.fact("lengths", list)
+        if len(lengths) < 2 or not all(type(length) is int and length > 0 for length in lengths):
+            raise record.fault("lengths of blocks should be positive, and two of them at least")
+        n, k = sum(lengths), scaling.n_outputs
+        n_checked = [len(range(0, length, check_step(length))) for length in lengths]
+        rows = record.tensor("X", device, n, *scaling.x_mean.shape)
+        duals = torch.split(record.tensor("dual", device, n, k), lengths)
+        labels = torch.split(record.tensor("checked", device, sum(n_checked), k), n_checked)
+        parts = zip(torch.split(rows, lengths), duals, labels, strict=True)
+        fits: list[TrainedBlock] = [BlockFit(X.clone(), dual.clone(), checked.clone()) for X, dual, checked in parts]
+        centre = FullFit.restore(record, rows, k) if record.fact("has_centre", bool) else None
+        return cls(network, scaling, device, fits, centre, n_jobs)
+
     def estimate(self, X: FloatArray) -> Estimate:
         """Algorithm 2 around the mean of the blocks, or sectioning around the network on all rows."""
         points = self.inputs(X)
         found = self._moments(points)
         n_blocks, centre, squares = len(self.fits), found.mean, found.squares
         if self.centre is not None:
-            centre = self.scaling.from_labels(self.centre.predict(self.network, points).cpu().numpy())
+            centre = self.scaling.from_labels(self.centre.predict(self.network, points))
             squares = squares + n_blocks * (found.mean - centre) ** 2
         return Estimate(centre, np.sqrt(squares / (n_blocks - 1) / n_blocks), n_blocks - 1.0)
 
@@ -83,7 +112,7 @@ class BlockNetworks:
         looked_at = [self.fits[place].load().some_checked(max(1, _CHECKED_ROWS // n_blocks)) for place in chosen]
         points, labels = torch.cat([X for X, _ in looked_at]), torch.cat([y for _, y in looked_at])
         others = self._moments(points, own=np.repeat(chosen, [len(X) for X, _ in looked_at]))
-        errors = self.scaling.from_labels(labels.cpu().numpy()) - others.mean
+        errors = self.scaling.from_labels(labels) - others.mean
         return OutOfBlock(errors, others.squares / max(n_blocks - 2, 1) / (n_blocks - 1))
 
     def _moments(self, points: Tensor, own: npt.NDArray[np.int64] | None = None) -> Moments:
@@ -117,7 +146,7 @@ def _moments_of(
     """A task for any worker."""
     found = Moments.none(len(points), len(scaling.y_mean))
     for block, place in zip(blocks, places, strict=True):
-        predictions = scaling.from_labels(block.load().predict(network, points).cpu().numpy())
+        predictions = scaling.from_labels(block.load().predict(network, points))
         found.add(predictions, np.ones((len(points), 1)) if own is None else (own != place)[:, None].astype(np.float64))
     return found
 

@@ -13,8 +13,9 @@ from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._solvers import GradientDescent, Objective
+from unseed._state import Record, State
 from unseed.errors import InvalidInputError
-from unseed.networks import MLPBatch, resolve_activation
+from unseed.networks import MLP, MLPBatch, resolve_activation, restore_batch
 
 _MOMENTUM = 0.9
 
@@ -30,6 +31,30 @@ class DropoutNetwork:
     streams: Streams
     noise_variance: FloatArray  # (n_outputs,)
 
+    def state(self) -> State:
+        """Parameters, rate and seed."""
+        return {
+            "scaling": self.scaling.state(),
+            **self.batch.state(),
+            "parameters": self.parameters,
+            "noise_variance": self.noise_variance,
+            "rate": float(self.rate),
+            "seed": self.streams.seed,
+        }
+
+    @classmethod
+    def restore(cls, record: Record, network: MLP, device: torch.device) -> DropoutNetwork:
+        """From `state`."""
+        scaling = Scaling.restore(record.part("scaling"))
+        batch = restore_batch(record, network, torch.zeros(1, *scaling.x_mean.shape), scaling.n_outputs)
+        assert isinstance(batch, MLPBatch)
+        parameters = record.tensor("parameters", device, 1, None)
+        batch.check_length(parameters.shape[1], record)
+        rate, streams = record.fact("rate", float), Streams(record.whole_number("seed"))
+        if not 0 < rate < 1:
+            raise record.fault(f"rate={rate} should be between 0 and 1")
+        return cls(batch, parameters, rate, scaling, streams, record.array("noise_variance", scaling.n_outputs))
+
     def passes(self, X: FloatArray, n_passes: int) -> FloatArray:
         """Predictions under so many random sets of dropped neurons, the same sets for all points.
 
@@ -41,7 +66,7 @@ class DropoutNetwork:
             for index in range(n_passes):
                 kept = _draw_kept(self.batch, self.rate, self.streams.generator("dropout pass", index), inputs)
                 outputs.append(_forward(self.batch, self.parameters, inputs, kept))
-        return self.scaling.from_labels(torch.stack(outputs).cpu().numpy())
+        return self.scaling.from_labels(torch.stack(outputs))
 
 
 def train_dropout(
@@ -74,8 +99,8 @@ def train_dropout(
         knob = f"rate={rate}" if isinstance(trainer, int) else f"trainer={trainer}"
         raise InvalidInputError(f"training with dropout diverged: {knob}; use a smaller rate")
     residual = objective.labels[0] - batch.outputs(parameters, objective.X)[0]
-    noise = residual.square().mean(0).cpu().numpy() * scaling.y_scale**2
-    return DropoutNetwork(batch, parameters, rate, scaling, streams, np.asarray(noise))
+    noise = scaling.from_variances(residual.square().mean(0))
+    return DropoutNetwork(batch, parameters, rate, scaling, streams, noise)
 
 
 def _pace(objective: Objective, rate: float, trainer: int | GradientDescent) -> tuple[int, float, Tensor]:

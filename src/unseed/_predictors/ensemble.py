@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from unseed._predictors.scaled import ScaledNetworks
 from unseed._resampling import Plan
 from unseed._results import FloatArray
+from unseed._state import State
+from unseed.engines import NewPoints
+from unseed.errors import NotAvailableError
+
+_NO_POSTERIOR = "interval='truth' is for PNCRegressor; use 'sectioning' or another resampling method"
 
 
 def with_members(plan: Plan, members: int) -> Plan:
@@ -19,28 +25,63 @@ def with_members(plan: Plan, members: int) -> Plan:
 
 @dataclass(frozen=True)
 class EnsembleReplicates(ScaledNetworks):
-    """Averages of a few networks for every replicate of a plan, in the user's units.
+    """Averages of a few networks for every replicate of a plan.
 
     ``plan`` is the interval method's; the engine was given `with_members` of it.
     """
 
     members: int
 
+    def at(self, X: FloatArray) -> EnsembleQuery:
+        """New points to be asked about."""
+        return EnsembleQuery(self, X)
+
+    def state(self) -> State:
+        """Everything but the rows."""
+        return {
+            "scaling": self.scaling.state(),
+            "plan": self.plan.state(),
+            "trained": self.trained.state(),
+            "members": int(self.members),
+        }
+
+
+@dataclass(eq=False)
+class EnsembleQuery:
+    """What ensembles say about a chunk of new points, in the user's units."""
+
+    networks: EnsembleReplicates
+    X: FloatArray
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Number of observations behind each replicate. Shape (n_replicates,)."""
+        return self.networks.sizes
+
+    @cached_property
+    def members(self) -> FloatArray:
+        """Predictions of every member. Shape (n_replicates, n_members, n_points, n_outputs)."""
+        networks = self.networks
+        outputs = networks.trained.predict(NewPoints(networks.inputs(self.X)))[:, :, 0]
+        values = networks.scaling.from_labels(outputs)
+        return values.reshape(-1, networks.members, *values.shape[1:])
+
     def predict(self, X: FloatArray) -> FloatArray:
         """Mean over members. Shape (n_replicates, n_points, n_outputs)."""
-        return np.asarray(self.predict_members(X).mean(axis=1))
+        here = self if X is self.X else self.networks.at(X)
+        return np.asarray(here.members.mean(axis=1))
 
-    def predict_members(self, X: FloatArray) -> FloatArray:
-        """Predictions of every member. Shape (n_replicates, n_members, n_points, n_outputs)."""
-        outputs = self.in_units(self.trained.predict(self.inputs(X))[:, :, 0])
-        return outputs.reshape(-1, self.members, *outputs.shape[1:])
-
-    def procedural_variance(self, X: FloatArray) -> FloatArray:
+    def procedural_variance(self) -> FloatArray:
         """Variance over seeds left in the mean of the members, estimated from them; NaN for one member: not known.
 
         Shape (n_points, n_outputs).
         """
-        predictions = self.predict_members(X)
-        if self.members == 1:
-            return np.full(predictions.shape[2:], np.nan)
-        return np.asarray(predictions.var(axis=1, ddof=1).mean(axis=0) / self.members)
+        if self.networks.members == 1:
+            return np.full(self.members.shape[2:], np.nan)
+        return np.asarray(self.members.var(axis=1, ddof=1).mean(axis=0) / self.networks.members)
+
+    def influence(self, X: FloatArray) -> FloatArray:
+        """Only for PNC."""
+        raise NotAvailableError(_NO_POSTERIOR)
+
+    misfit_variance = rival_variance = posterior_variance = influence

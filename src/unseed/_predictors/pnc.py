@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from unseed._predictors.scaled import ScaledNetworks
 from unseed._residuals import Misfit, NoiseModel
 from unseed._results import FloatArray, KnownLaw
-from unseed.engines import KnowsOtherSeeds, KnowsPosterior, Trained
+from unseed._state import Record, State
+from unseed.engines import NewPoints, Trained
 from unseed.errors import NotAvailableError
 from unseed.networks import InitialMean
 
@@ -32,6 +35,19 @@ class CheckedRows:
     X: FloatArray
     y: FloatArray
 
+    def state(self) -> State:
+        """Everything."""
+        return {"indices": self.indices, "X": self.X, "y": self.y}
+
+    @classmethod
+    def restore(cls, record: Record, n_rows: int, row_shape: tuple[int, ...], n_outputs: int) -> CheckedRows:
+        """From `state`: some of so many rows."""
+        indices = record.array("indices", None, dtype="int64")
+        if len(indices) == 0 or indices.min() < 0 or indices.max() >= n_rows:
+            raise record.fault(f"rows to check are not among the {n_rows} rows")
+        X = record.array("X", len(indices), *row_shape)
+        return cls(indices.astype(np.int64), X, record.array("y", len(indices), n_outputs))
+
 
 @dataclass(frozen=True)
 class LeftOutErrors:
@@ -43,7 +59,7 @@ class LeftOutErrors:
 
 @dataclass(frozen=True)
 class PNCReplicates(ScaledNetworks):
-    """PNC predictions of every replicate of a plan, in the user's units.
+    """PNC predictors of every replicate of a plan.
 
     The engine has trained, for every replicate, a base network on y (Algorithm 1, step 1) and an auxiliary network on s̄
     from the same start (step 2).
@@ -51,67 +67,32 @@ class PNCReplicates(ScaledNetworks):
 
     initial_mean: InitialMean
     checked: CheckedRows
-    converges: bool
     noise_kind: str = "constant"
     rival: Trained | None = None
 
+    def at(self, X: FloatArray, *, is_shared: bool = False) -> PNCQuery:
+        """New points to be asked about; several questions share what is made for them."""
+        return PNCQuery(self, X, is_shared)
+
     def predict(self, X: FloatArray) -> FloatArray:
-        """Base − auxiliary + s̄. Shape (n_replicates, n_points, n_outputs)."""
-        inputs = self.inputs(X)
-        base, auxiliary = self.trained.predict(inputs).unbind(2)
-        return self.in_units(base - auxiliary + self.initial_mean(X, inputs))
+        """Predictions of every replicate. Shape (n_replicates, n_points, n_outputs)."""
+        return self.at(X).predict(X)
 
     @property
     def has_posterior(self) -> bool:
         """Whether there is a converged network on all rows, with its closed-form posterior."""
-        return isinstance(self.trained, KnowsPosterior) and len(self.plan.reference) == 1 and self.converges
-
-    def posterior_variance(self, X: FloatArray, minus: FloatArray | None = None) -> FloatArray:
-        """At points, or of f(x) − f(x') for points ``X`` and ``minus``. Shape (n_points, n_outputs)."""
-        other = None if minus is None else self.inputs(minus)
-        return self._squared_units(self._posterior.posterior_variance(self.inputs(X), other))
-
-    def posterior_covariance(self, X: FloatArray) -> FloatArray:
-        """Between points, output by output. Shape (n_outputs, n_points, n_points)."""
-        covariance = self._posterior.posterior_covariance(self.inputs(X)).cpu().numpy()
-        return np.asarray(covariance * self.scaling.y_scale[:, None, None] ** 2)
+        return "posterior" in self.trained.capabilities
 
     @cached_property
     def left_out(self) -> LeftOutErrors:
         """What the network trained on all other rows makes of each checked row."""
-        rows = torch.from_numpy(self.checked.indices).to(self.device)
-        found = self._posterior.leave_out(rows)
-        errors = np.asarray(found.errors.cpu().numpy() * self.scaling.y_scale)
-        return LeftOutErrors(errors, self._squared_units(found.variance))
+        found = self.trained.leave_out(torch.from_numpy(self.checked.indices).to(self.device))
+        return LeftOutErrors(self.scaling.from_differences(found.errors), self.scaling.from_variances(found.variance))
 
     @cached_property
     def misfit(self) -> Misfit:
         """Structure that the network has left in its errors."""
         return Misfit.find(self.features(self.checked.X), self.checked.y, self.left_out.errors)
-
-    def misfit_variance(self, X: FloatArray) -> FloatArray:
-        """Square of that structure at points. Shape (n_points, n_outputs)."""
-        return self.misfit(self.features(X))
-
-    def features(self, X: FloatArray) -> FloatArray:
-        """Features as the network sees them, those of a row in one line. Shape (n_points, d)."""
-        return self.scaling.to_network(X).reshape(len(X), -1)
-
-    def noise_at(self, X: FloatArray) -> FloatArray:
-        """Noise variance. Shape (n_points, n_outputs)."""
-        return self.noise(self.features(X))
-
-    def rival_variance(self, X: FloatArray) -> FloatArray:
-        """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
-        return np.asarray(self.distance_to_rival(X) ** 2)
-
-    def distance_to_rival(self, X: FloatArray) -> FloatArray:
-        """Prediction of the rival less our own, zero where there is none. Shape (n_points, n_outputs)."""
-        if self.rival is None:
-            return np.zeros((len(X), len(self.scaling.y_scale)))
-        ours, inputs = self.predict(X)[0], self.inputs(X)
-        base, auxiliary = self.rival.predict(inputs)[0].unbind(1)
-        return np.asarray(self.in_units(base - auxiliary + self.initial_mean(X, inputs)) - ours)
 
     @cached_property
     def noise(self) -> NoiseModel:
@@ -129,28 +110,13 @@ class PNCReplicates(ScaledNetworks):
         expected = np.sqrt(self.left_out.variance + self.noise_at(self.checked.X))
         return np.sort(np.abs(self.left_out.errors) / np.maximum(expected, np.finfo(np.float64).tiny), axis=0)
 
-    @property
-    def _posterior(self) -> KnowsPosterior:
-        if not isinstance(self.trained, KnowsPosterior):
-            raise NotAvailableError("a posterior needs a converged network on all rows")
-        return self.trained
+    def noise_at(self, X: FloatArray) -> FloatArray:
+        """Noise variance. Shape (n_points, n_outputs)."""
+        return self.noise(self.features(X))
 
-    def _squared_units(self, variance: torch.Tensor) -> FloatArray:
-        return np.asarray(variance.cpu().numpy() * self.scaling.y_scale**2)
-
-    def procedural_variance(self, X: FloatArray) -> FloatArray:
-        """Variance over seeds of a single network, which PNC takes out. Shape (n_points, n_outputs).
-
-        In closed form for infinitely wide networks. Otherwise the mean square of auxiliary − s̄, the procedural noise
-        itself, over the replicates: a rough figure, from as many draws as there are replicates.
-        """
-        inputs = self.inputs(X)
-        if isinstance(self.trained, KnowsOtherSeeds):
-            variance = self.trained.procedural_variance(inputs)[:, None].cpu().numpy()
-        else:
-            noise = self.trained.predict(inputs)[:, :, 1] - self.initial_mean(X, inputs)
-            variance = noise.square().mean(0).cpu().numpy()
-        return np.asarray(variance * self.scaling.y_scale**2)
+    def features(self, X: FloatArray) -> FloatArray:
+        """Features as the network sees them, those of a row in one line. Shape (n_points, d)."""
+        return self.scaling.to_network(X).reshape(len(X), -1)
 
     def draw_networks(self, X: FloatArray, n_networks: int, members: int, generator: np.random.Generator) -> FloatArray:
         """Predictions of single networks (or averages of several) of other seeds. Shape (n_networks, n_points, k).
@@ -159,39 +125,150 @@ class PNCReplicates(ScaledNetworks):
         prediction it is Gaussian with the procedural covariance, so drawing from that is drawing the initial function on
         training and new points and training it, at the cost of the new points alone.
         """
-        if not isinstance(self.trained, KnowsOtherSeeds):
+        if "seeds" not in self.trained.capabilities:
             raise NotAvailableError(
                 "sample_networks draws from the closed form of engine='kernel'; with another engine train a "
                 "DeepEnsembleRegressor, whose members are such networks"
             )
-        centre = self.predict(X)[list(self.plan.reference)].mean(axis=0)
-        root = _square_root(self.trained.procedural_covariance(self.inputs(X)))
+        query = self.at(X, is_shared=True)
+        centre, root = query.centre(), _square_root(self.trained.procedural_covariance(query.points))
         noise = torch.from_numpy(generator.standard_normal((n_networks, *centre.shape))).to(root)
-        return np.asarray(centre + (root @ noise).cpu().numpy() / np.sqrt(members) * self.scaling.y_scale)
+        return np.asarray(centre + self.scaling.from_differences(root @ noise) / np.sqrt(members))
+
+    def state(self) -> State:
+        """Everything but the rows."""
+        return {
+            "scaling": self.scaling.state(),
+            "plan": self.plan.state(),
+            "trained": self.trained.state(),
+            "initial_mean": self.initial_mean.state(),
+            "checked": self.checked.state(),
+            "noise_kind": self.noise_kind,
+            "has_rival": self.rival is not None,
+            **({} if self.rival is None else {"rival": self.rival.state()}),
+        }
 
 
-def _square_root(covariance: torch.Tensor) -> torch.Tensor:
-    """R with R Rᵀ = covariance up to a share of 1e-10 of its diagonal; a tenth of the cost of its eigenvectors."""
-    jitter = 1e-10 * covariance.diagonal().mean().clamp_min(torch.finfo(covariance.dtype).tiny)
-    root: torch.Tensor
-    root, failed = torch.linalg.cholesky_ex(covariance + jitter * torch.eye(len(covariance)).to(covariance))
-    if not int(failed):
-        return root
-    eigenvalues, vectors = torch.linalg.eigh(covariance)
-    root = vectors * eigenvalues.clamp_min(0.0).sqrt()
-    return root
+@dataclass(eq=False)
+class PNCQuery:
+    """What PNC predictors say about a chunk of new points, in the user's units.
+
+    Interval methods see it as their `Replicates`: they hand back the ``X`` that they were given, and whatever one answer has
+    needed (inputs, profile, cross-kernel, predictions) is there for the next.
+    """
+
+    networks: PNCReplicates
+    X: FloatArray
+    is_shared: bool = False
+
+    @cached_property
+    def points(self) -> NewPoints:
+        """The points as the networks see them."""
+        return NewPoints(self.networks.inputs(self.X), self.is_shared)
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Number of observations behind each replicate. Shape (n_replicates,)."""
+        return self.networks.sizes
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Base − auxiliary + s̄. Shape (n_replicates, n_points, n_outputs)."""
+        return self._here(X)._predictions
+
+    def centre(self) -> FloatArray:
+        """Mean over the replicates that stand for these data: all that a prediction without interval needs."""
+        return np.asarray(self._corrected(self.networks.trained, self.networks.plan.reference).mean(axis=0))
+
+    def influence(self, X: FloatArray) -> FloatArray:
+        """Influence of every row on the full-data prediction. Shape (n_rows, n_points, n_outputs)."""
+        here = self._here(X)
+        return self.networks.scaling.from_differences(self.networks.trained.influence(here.points))
+
+    def posterior_variance(self, X: FloatArray, minus: PNCQuery | None = None) -> FloatArray:
+        """At points, or of f(x) − f(x') for the points of another query. Shape (n_points, n_outputs)."""
+        here, other = self._here(X), None if minus is None else minus.points
+        return self.networks.scaling.from_variances(self.networks.trained.posterior_variance(here.points, other))
+
+    def misfit_variance(self, X: FloatArray) -> FloatArray:
+        """Square of the structure that the network has left in its errors. Shape (n_points, n_outputs)."""
+        return self.networks.misfit(self.networks.features(X))
+
+    def rival_variance(self, X: FloatArray) -> FloatArray:
+        """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
+        return np.asarray(self._here(X).distance_to_rival() ** 2)
+
+    def distance_to_rival(self) -> FloatArray:
+        """Prediction of the rival less our own, zero where there is none. Shape (n_points, n_outputs)."""
+        rival = self.networks.rival
+        if rival is None:
+            return np.zeros((len(self.X), self.networks.scaling.n_outputs))
+        return np.asarray(self._corrected(rival)[0] - self._predictions[0])
+
+    def noise_variance(self) -> FloatArray:
+        """Of a new observation. Shape (n_points, n_outputs)."""
+        return self.networks.noise_at(self.X)
+
+    def procedural_variance(self) -> FloatArray:
+        """Variance over seeds of a single network, which PNC takes out. Shape (n_points, n_outputs).
+
+        In closed form for infinitely wide networks. Otherwise the mean square of auxiliary − s̄, the procedural noise
+        itself, over the replicates: a rough figure, from as many draws as there are replicates.
+        """
+        trained = self.networks.trained
+        if "seeds" in trained.capabilities:
+            variance = trained.procedural_variance(self.points)[:, None]
+        else:
+            variance = (self._outputs[:, :, 1] - self._mean).square().mean(0)
+        return self.networks.scaling.from_variances(variance)
+
+    def _here(self, X: FloatArray) -> PNCQuery:
+        return self if X is self.X else self.networks.at(X)
+
+    @cached_property
+    def _mean(self) -> Tensor:
+        """s̄ at the points."""
+        return self.networks.initial_mean(self.X, self.points.inputs)
+
+    @cached_property
+    def _outputs(self) -> Tensor:
+        return self.networks.trained.predict(self.points)
+
+    @cached_property
+    def _predictions(self) -> FloatArray:
+        return self._in_units(self._outputs)
+
+    def _corrected(self, trained: Trained, replicates: Sequence[int] | None = None) -> FloatArray:
+        """PNC predictions of networks that nobody else will ask about these points."""
+        return self._in_units(trained.predict(NewPoints(self.points.inputs), replicates))
+
+    def _in_units(self, outputs: Tensor) -> FloatArray:
+        base, auxiliary = outputs.unbind(2)
+        return self.networks.scaling.from_labels(base - auxiliary + self._mean)
 
 
 @dataclass(frozen=True)
 class PosteriorLaw:
     """Covariance of the errors at some points, as the posterior has it; a pickle holds the figures, not the model."""
 
-    replicates: PNCReplicates
+    networks: PNCReplicates
     X: FloatArray
 
     def covariance(self) -> FloatArray:
         """Shape (n_outputs, n_points, n_points)."""
-        return self.replicates.posterior_covariance(self.X)
+        joint = self.networks.trained.posterior_covariance(self.networks.at(self.X, is_shared=True).points)
+        return self.networks.scaling.from_variances(joint.permute(1, 2, 0)).transpose(2, 0, 1)
 
     def __reduce__(self) -> tuple[type[KnownLaw], tuple[FloatArray]]:
         return KnownLaw, (self.covariance(),)
+
+
+def _square_root(covariance: Tensor) -> Tensor:
+    """R with R Rᵀ = covariance up to a share of 1e-10 of its diagonal; a tenth of the cost of its eigenvectors."""
+    jitter = 1e-10 * covariance.diagonal().mean().clamp_min(torch.finfo(covariance.dtype).tiny)
+    root: Tensor
+    root, failed = torch.linalg.cholesky_ex(covariance + jitter * torch.eye(len(covariance)).to(covariance))
+    if not int(failed):
+        return root
+    eigenvalues, vectors = torch.linalg.eigh(covariance)
+    root = vectors * eigenvalues.clamp_min(0.0).sqrt()
+    return root

@@ -41,7 +41,7 @@ from joblib import effective_n_jobs
 from unseed._checks import check_whole_number
 from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed._estimators.block_work import workers_for
-from unseed._estimators.options import PLAIN_NETWORK, is_module, resolve_engine
+from unseed._estimators.options import PLAIN_NETWORK, is_module
 from unseed._estimators.recipe import RIVAL_ROWS
 from unseed._machine import resolve_device
 from unseed._random import Streams
@@ -49,7 +49,7 @@ from unseed._resampling import Plan
 from unseed._selection import AutoNetwork
 from unseed._solvers import Work
 from unseed.costs._blocks import FullCentre, block_cost
-from unseed.engines import Cost, Engine, KernelEngine, Network, Task, block_rows
+from unseed.engines import Cost, Engine, KernelEngine, Network, Task, block_rows, resolve_engine
 from unseed.errors import InvalidInputError, NotAvailableError
 from unseed.intervals import Batching, IntervalMethod, resolve_interval
 from unseed.networks import MLP

@@ -1,23 +1,29 @@
-"""Engines train networks on resample plans."""
+"""Engines train networks on resample plans; `Engine` and `Trained` are open to yours."""
 
 from unseed._solvers import Work
-from unseed.engines._anchored import AnchoredPosterior, AnchoredReplicates
+from unseed.engines._anchored import AnchoredReplicates
 from unseed.engines._blocks import BlockFit, FullFit, block_rows
 from unseed.engines._cost import Cost
 from unseed.engines._forecast import Memory
-from unseed.engines._kernel import KernelEngine, KernelReplicates
+from unseed.engines._infinite import KernelReplicates
+from unseed.engines._kernel import KernelEngine
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
-from unseed.engines._network import NetworkEngine, NetworkReplicates
-from unseed.engines._protocol import Convergence, Engine, KnowsOtherSeeds, KnowsPosterior, LeftOut, Network, Task, Trained
+from unseed.engines._network import NetworkEngine
+from unseed.engines._points import NewPoints, Probe
+from unseed.engines._protocol import Capability, Convergence, Engine, LeftOut, Trained
 from unseed.engines._stacks import HostCounts, StackedSets
-from unseed.engines._starts import make_batch
 from unseed.engines._stored import StoredBlock, TrainedBlock, store_block
 from unseed.engines._tangent import TangentFit
+from unseed.engines._task import Task
+from unseed.engines._trained_networks import NetworkReplicates
+from unseed.errors import InvalidInputError
+from unseed.networks import Network
 
 __all__ = [
-    "AnchoredPosterior",
+    "ENGINES",
     "AnchoredReplicates",
     "BlockFit",
+    "Capability",
     "Convergence",
     "Cost",
     "Engine",
@@ -25,8 +31,6 @@ __all__ = [
     "HostCounts",
     "KernelEngine",
     "KernelReplicates",
-    "KnowsOtherSeeds",
-    "KnowsPosterior",
     "LeftOut",
     "LinearizedEngine",
     "LinearizedReplicates",
@@ -34,6 +38,8 @@ __all__ = [
     "Network",
     "NetworkEngine",
     "NetworkReplicates",
+    "NewPoints",
+    "Probe",
     "StackedSets",
     "StoredBlock",
     "TangentFit",
@@ -42,6 +48,24 @@ __all__ = [
     "TrainedBlock",
     "Work",
     "block_rows",
-    "make_batch",
+    "resolve_engine",
     "store_block",
 ]
+
+ENGINES: dict[str, type[KernelEngine | LinearizedEngine | NetworkEngine]] = {
+    "kernel": KernelEngine,
+    "linearized": LinearizedEngine,
+    "network": NetworkEngine,
+}
+"""The one list of engines: by these names they are asked for, and by their classes' names they are kept in files."""
+
+
+def resolve_engine(engine: object) -> Engine:
+    """Engine of that name, or the object itself."""
+    if isinstance(engine, str) and engine in ENGINES:
+        return ENGINES[engine]()
+    if isinstance(engine, Engine) and not isinstance(engine, type):
+        return engine
+    raise InvalidInputError(
+        f"engine={engine!r} is not known; use 'kernel', 'linearized', 'network' or an object such as NetworkEngine(width=512)"
+    )

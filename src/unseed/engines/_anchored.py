@@ -7,22 +7,31 @@ elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from unseed._solvers import DualRidge
+from unseed._resampling import Plan
 from unseed._solvers.cholesky import JITTERS
-from unseed.engines._kernel import KernelReplicates
-from unseed.engines._protocol import LeftOut
+from unseed._state import Record, State
+from unseed.engines._points import NewPoints
+from unseed.engines._protocol import Capability, LeftOut, Trained
+from unseed.engines._task import Task, restore_groups, state_of_groups
 from unseed.errors import InvalidInputError, NotAvailableError, SingularKernelError
 from unseed.kernels import PopulationKernel, Profile
+
+if TYPE_CHECKING:
+    from unseed.engines._infinite import KernelReplicates
 
 _EXHAUSTED = 1e-11  # share of the largest kernel diagonal below which no row adds anything to the anchors
 _CANDIDATES = 4096  # rows among which anchors are chosen, at least
 _PAIRS_AT_A_TIME = 64
+_ALONE: frozenset[Capability] = frozenset({"seeds"})
+_WITH_POSTERIOR: frozenset[Capability] = frozenset({"seeds", "posterior"})
 _CUT = "this model was cut to anchors and has no longer what {} needs; use the model it was made from"
 
 
@@ -43,9 +52,28 @@ class AnchoredPosterior:
     amplitude: Tensor
     left_out: LeftOut
 
+    def state(self) -> State:
+        """The factor in half, since it is a triangle."""
+        place = torch.tril_indices(*self.root.shape, device=self.root.device)
+        left_out = {f"left_out_{name}": getattr(self.left_out, name) for name in ("rows", "errors", "variance")}
+        return {"root": self.root[place[0], place[1]], "amplitude": self.amplitude, **left_out}
+
+    @classmethod
+    def restore(cls, record: Record, m: int, k: int, device: torch.device) -> AnchoredPosterior:
+        """From `state`, for m anchors and k outputs."""
+        entries = record.tensor("root", device, m * (m + 1) // 2)
+        root = entries.new_zeros(m, m)
+        place = torch.tril_indices(m, m, device=device)
+        root[place[0], place[1]] = entries
+        if not bool((root.diagonal() > 0).all()):
+            raise record.fault("the posterior's factor is singular")
+        rows = record.tensor("left_out_rows", device, None, dtype="int64")
+        parts = (record.tensor(f"left_out_{name}", device, len(rows), k) for name in ("errors", "variance"))
+        return cls(root, record.tensor("amplitude", device, k), LeftOut(rows, *parts))
+
 
 @dataclass(frozen=True)
-class AnchoredReplicates:
+class AnchoredReplicates(Trained):
     """Infinitely wide networks of every replicate on common anchors.
 
     Attributes
@@ -66,39 +94,50 @@ class AnchoredReplicates:
     posterior: AnchoredPosterior | None
 
     @classmethod
-    def of(cls, whole: KernelReplicates, X: Tensor, chosen: Tensor, checked: Tensor | None = None) -> AnchoredReplicates:
+    def of(cls, whole: KernelReplicates, chosen: Tensor, checked: Tensor | None = None) -> AnchoredReplicates:
         """Project a model onto some of its rows.
 
         Parameters
         ----------
         whole : KernelReplicates
-        X : Tensor of shape (n_rows, d)
-            All rows it was trained on.
         chosen : Tensor of shape (m,)
             Rows that become anchors.
         checked : Tensor of shape (c,) or None
             Rows whose leave-one-out errors are kept, with the posterior; None keeps neither.
         """
-        kernel, root = whole.kernel, _root(whole.kernel, whole.points[chosen])
+        kernel, X = whole.kernel, whole.task.X
+        root = _root(kernel, whole.points[chosen])
         cross = kernel.ntk_cross(whole.points, whole.points[chosen])  # (n, m)
         features = torch.linalg.solve_triangular(root, cross.T, upper=False).T  # Φ
         orthogonal, triangle = torch.linalg.qr(features)
-        values = whole.predict(X)  # (n_replicates, n, n_groups, n_outputs)
+        values = whole.predict(NewPoints(X))  # (n_replicates, n, n_groups, n_outputs)
         flat = values.transpose(0, 1).flatten(1)
         white = torch.linalg.solve_triangular(triangle, orthogonal.T @ flat, upper=True)
         weights = torch.linalg.solve_triangular(root.T, white, upper=True)
         dual = weights.reshape(len(chosen), len(values), *values.shape[2:]).transpose(0, 1).contiguous()
-        posterior = None if checked is None else _posterior(whole, features, checked)
+        keeps_posterior = checked is not None and "posterior" in whole.capabilities
+        posterior = _posterior(whole, features, checked) if checked is not None and keeps_posterior else None
         return cls(kernel, X[chosen], dual, whole.noise_variance(), posterior)
 
-    def predict(self, X: Tensor) -> Tensor:
-        """Shape (n_replicates, n_points, n_groups, n_outputs)."""
-        cross = self.kernel.ntk_cross(self.kernel.profile(X), self._points)
-        n_replicates, n_anchors, *columns = self.dual.shape
-        flat = cross @ self.dual.transpose(0, 1).reshape(n_anchors, -1)
-        return flat.reshape(len(X), n_replicates, *columns).transpose(0, 1)
+    def rounded(self) -> AnchoredReplicates:
+        """The posterior's factor in float32: a triangle whose inverse is at most one, so that rounding stays small."""
+        if self.posterior is None:
+            return self
+        return replace(self, posterior=replace(self.posterior, root=self.posterior.root.float().double()))
 
-    def influence(self, X: Tensor) -> Tensor:
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """The law over seeds is gone with the rows, and is NaN."""
+        return _WITH_POSTERIOR if self.posterior is not None else _ALONE
+
+    def predict(self, points: NewPoints, replicates: Sequence[int] | None = None) -> Tensor:
+        """Shape (n_replicates, n_points, n_groups, n_outputs)."""
+        chosen = self.dual if replicates is None else self.dual[list(replicates)]
+        n_replicates, n_anchors, *columns = chosen.shape
+        flat = self._cross(points).T @ chosen.transpose(0, 1).reshape(n_anchors, -1)
+        return flat.reshape(len(points), n_replicates, *columns).transpose(0, 1)
+
+    def influence(self, points: NewPoints) -> Tensor:
         """Not known: most of the rows are gone."""
         raise NotAvailableError(_CUT.format("the infinitesimal jackknife"))
 
@@ -106,26 +145,24 @@ class AnchoredReplicates:
         """As the whole model had it. Shape (n_outputs,)."""
         return self.noise
 
-    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
+    def posterior_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
         """At points, or of differences of points. Shape (n_points, n_outputs)."""
-        at, posterior = self.kernel.profile(X), self._posterior
-        features = self._features(at)
-        prior = at.diagonal.ntk
+        at, posterior = self._profile(points), self._posterior
+        features, prior = self._features(points), at.diagonal.ntk
         if minus is not None:
-            other = self.kernel.profile(minus)
-            features = features - self._features(other)
-            prior = prior + other.diagonal.ntk - 2 * _paired(self.kernel, at, other)
+            other = self._profile(minus)
+            features = features - self._features(minus)
+            prior = prior + other.diagonal.ntk - 2 * paired(self.kernel, at, other)
         left = (prior - features.square().sum(0)).clamp_min(0.0)
         known = torch.linalg.solve_triangular(posterior.root, features, upper=False).square().sum(0)
         variance: Tensor = (left + known)[:, None] * posterior.amplitude
         return variance
 
-    def posterior_covariance(self, X: Tensor) -> Tensor:
+    def posterior_covariance(self, points: NewPoints) -> Tensor:
         """Between points. Shape (n_outputs, n_points, n_points)."""
-        at, posterior = self.kernel.profile(X), self._posterior
-        features = self._features(at)
+        posterior, features = self._posterior, self._features(points)
         known = torch.linalg.solve_triangular(posterior.root, features, upper=False)
-        joint = self.kernel.ntk_gram(at) - features.T @ features + known.T @ known
+        joint = self.kernel.ntk_gram(self._profile(points)) - features.T @ features + known.T @ known
         covariance: Tensor = posterior.amplitude[:, None, None] * joint
         return covariance
 
@@ -136,18 +173,29 @@ class AnchoredReplicates:
             raise NotAvailableError(_CUT.format("leave-one-out errors of other rows"))
         return known
 
-    def procedural_variance(self, X: Tensor) -> Tensor:
+    def procedural_variance(self, points: NewPoints) -> Tensor:
         """Not known any more: NaN. Shape (n_points,)."""
-        return X.new_full((len(X),), torch.nan)
+        return points.inputs.new_full((len(points),), torch.nan)
 
-    def procedural_covariance(self, X: Tensor) -> Tensor:
+    def procedural_covariance(self, points: NewPoints) -> Tensor:
         """Not known any more."""
         raise NotAvailableError(_CUT.format("sample_networks"))
 
-    @property
-    def numbers_per_prediction(self) -> int:
-        """As for any other question."""
-        return self.numbers_per_point
+    def state(self) -> State:
+        """Everything."""
+        posterior = {} if self.posterior is None else self.posterior.state()
+        dual = state_of_groups("dual", self.dual.flatten(0, 1))
+        return {"kind": "anchors", "anchors": self.anchors, **dual, "noise": self.noise, **posterior}
+
+    @classmethod
+    def restore(cls, record: Record, kernel: PopulationKernel, task: Task, plan: Plan) -> AnchoredReplicates:
+        """From `state`, for a task that has no rows any more."""
+        device, (_, n_groups, k) = task.X.device, task.labels.shape
+        anchors = record.tensor("anchors", device, None, *task.X.shape[1:])
+        flat = restore_groups(record, "dual", (len(plan.counts) * len(anchors), n_groups, k), device)
+        dual = flat.reshape(len(plan.counts), len(anchors), n_groups, k)
+        posterior = AnchoredPosterior.restore(record, len(anchors), k, device) if record.has("root") else None
+        return cls(kernel, anchors, dual, record.tensor("noise", device, k), posterior)
 
     @property
     def numbers_per_point(self) -> int:
@@ -169,14 +217,24 @@ class AnchoredReplicates:
     def _factor(self) -> Tensor:
         return _root(self.kernel, self._points)
 
-    def _features(self, points: Profile) -> Tensor:
+    def _profile(self, points: NewPoints) -> Profile:
+        return points.once(("profile", id(self)), lambda: self.kernel.profile(points.inputs))
+
+    def _cross(self, points: NewPoints) -> Tensor:
+        """Shape (m, n_points)."""
+        return points.once(("cross-kernel", id(self)), lambda: self.kernel.ntk_cross(self._points, self._profile(points)))
+
+    def _features(self, points: NewPoints) -> Tensor:
         """φ of points. Shape (m, n_points)."""
-        cross = self.kernel.ntk_cross(self._points, points)
-        features: Tensor = torch.linalg.solve_triangular(self._factor, cross, upper=False)
-        return features
+
+        def whitened() -> Tensor:
+            features: Tensor = torch.linalg.solve_triangular(self._factor, self._cross(points), upper=False)
+            return features
+
+        return points.once(("features", id(self)), whitened)
 
 
-def _paired(kernel: PopulationKernel, left: Profile, right: Profile) -> Tensor:
+def paired(kernel: PopulationKernel, left: Profile, right: Profile) -> Tensor:
     """K(x, x') of points taken pair by pair, from small blocks around the diagonal. Shape (n_points,)."""
     slices = [slice(start, start + _PAIRS_AT_A_TIME) for start in range(0, len(left), _PAIRS_AT_A_TIME)]
     return torch.cat([kernel.ntk_cross(left[pairs], right[pairs]).diagonal() for pairs in slices])
@@ -218,11 +276,8 @@ def _root(kernel: PopulationKernel, points: Profile) -> Tensor:
     raise SingularKernelError(f"{len(matrix)} anchors are too close to each other for float64; use fewer anchors")
 
 
-def _posterior(whole: KernelReplicates, features: Tensor, checked: Tensor) -> AnchoredPosterior | None:
-    (_, factor), *batches = whole.references
-    if batches or not isinstance(factor, DualRidge):
-        return None
-    inner = (features / factor.ridge[:, None]).T @ features
+def _posterior(whole: KernelReplicates, features: Tensor, checked: Tensor) -> AnchoredPosterior:
+    inner = (features / whole.full_factor.ridge[:, None]).T @ features
     inner.diagonal().add_(1.0)
     root = torch.linalg.cholesky(inner).contiguous()  # solves depend on the order in memory, in their last bits
-    return AnchoredPosterior(root, factor.amplitude(whole.contrast), whole.leave_out(checked))
+    return AnchoredPosterior(root, whole.amplitude, whole.leave_out(checked))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from unseed._machine import available_bytes, total_bytes
 from unseed._solvers import NystromPreconditioner, conjugate_gradients, solve_ridge
+from unseed._state import Record, State
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 
@@ -92,6 +93,26 @@ class FullFit:
     relative_residual: float
     iterations: int
     converged: bool
+
+    def state(self) -> State:
+        """Dual weights and how they were found; the rows are those of the blocks."""
+        return {
+            "centre": self.dual,
+            "relative_residual": self.relative_residual,
+            "iterations": self.iterations,
+            "converged": self.converged,
+        }
+
+    @classmethod
+    def restore(cls, record: Record, X: Tensor, n_outputs: int) -> FullFit:
+        """From `state`, for these rows."""
+        return cls(
+            X,
+            record.tensor("centre", X.device, len(X), n_outputs),
+            record.fact("relative_residual", float),
+            record.whole_number("iterations"),
+            record.fact("converged", bool),
+        )
 
     @classmethod
     def solve(

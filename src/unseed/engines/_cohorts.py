@@ -10,7 +10,7 @@ from torch import Tensor
 from unseed._progress import Progress
 from unseed._resampling import Plan
 from unseed._solvers import SGD, Fit, GaussNewton, GradientDescent, Objective, descend
-from unseed.engines._protocol import Task
+from unseed.engines._task import Task
 from unseed.errors import InvalidInputError
 from unseed.networks import NetworkBatch
 from unseed.tasks import outcomes

@@ -13,8 +13,8 @@ from unseed._resampling import Plan
 from unseed._solvers import Training, Work
 from unseed.engines._cohorts import Trainer
 from unseed.engines._forecast import Memory, kernel_memory, network_memory, shares_one_gram
-from unseed.engines._protocol import Task
 from unseed.engines._tangent import POINTS_AT_A_TIME
+from unseed.engines._task import Task
 from unseed.engines._trials import NetworkRates, seconds_of_a_step
 from unseed.networks import NetworkBatch
 

@@ -133,16 +133,3 @@ def _more_batches(n_rows: int, available: int) -> str:
         f"interval=Batching(batches={n_batches}) solves blocks of {-(-n_rows // n_batches):,} rows "
         f"and needs {gigabytes(needed(n_batches))}"
     )
-
-
-# What the engines ask for.
-
-
-def check_memory(plan: Plan, device: torch.device, n_jobs: int | None = None, copies: int = 0) -> None:
-    """Refuse a plan that cannot fit, and name the batching that would."""
-    kernel_memory(plan, copies).check(device, n_jobs)
-
-
-def check_network_memory(batch: NetworkBatch, plan: Plan, n_groups: int, bytes_per_number: int, device: torch.device) -> None:
-    """Refuse networks so wide that their parameters and one replicate's activations cannot fit, and name a width that can."""
-    network_memory(batch, plan, n_groups, bytes_per_number).check(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -9,19 +10,26 @@ from joblib import Parallel, delayed
 from torch import Tensor
 
 from unseed._checks import check_whole_number
+from unseed._findings import Finding
 from unseed._resampling import Plan
 from unseed._solvers import Converged, Training
+from unseed._state import Record, State
+from unseed.engines._conditions import conditioning
 from unseed.engines._cost import Cost, linearized_cost
-from unseed.engines._forecast import check_network_memory
-from unseed.engines._protocol import LeftOut, Task, check_training, pooled_noise
-from unseed.engines._starts import draw_starts, make_batch
+from unseed.engines._finite import FiniteReplicates
+from unseed.engines._forecast import network_memory
+from unseed.engines._points import NewPoints, Probe
+from unseed.engines._protocol import Engine
+from unseed.engines._shared import check_training
+from unseed.engines._starts import draw_starts
 from unseed.engines._tangent import TangentFit
-from unseed.errors import InvalidInputError
+from unseed.engines._task import Task, restore_groups, rows_of, state_of_groups
+from unseed.networks import NetworkBatch, make_batch, restore_batch
 from unseed.tasks import begun, shares_memory
 
 
 @dataclass(frozen=True)
-class LinearizedEngine:
+class LinearizedEngine(Engine):
     """Finite networks, linearised at their random start and trained in closed form.
 
     Between the kernel engine (infinite width) and the network engine (real training): it has a finite network's random
@@ -56,33 +64,51 @@ class LinearizedEngine:
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> LinearizedReplicates:
         """One tangent kernel and one factorisation per replicate."""
         task = task.as_ridge()
-        batch = make_batch(task, self.width)
-        check_network_memory(batch, plan, 1, 8, task.X.device)
+        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width)
+        network_memory(batch, plan, 1, 8).check(task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device)
-
-        tangents, labels = [], []
-        for start, (own, counts) in zip(starts, plan.replicates(), strict=True):
-            rows = torch.from_numpy(own).to(task.X.device)
-            weights = torch.from_numpy(counts).to(task.X)
-            tangents.append(TangentFit(batch, start[None], task.X[rows], weights, task.regularization, self.training))
-            labels.append(task.labels[rows])
+        tangents = self._tangents(batch, starts, task, plan)
+        labels = [task.labels[rows] for rows in rows_of(plan, task.X.device)]
         duals = _solve(tangents, labels, plan, n_jobs)
-        references = [torch.from_numpy(plan.counts[r].nonzero()[0]).to(task.X.device) for r in plan.reference]
-        return LinearizedReplicates(
-            tangents,
-            duals,
-            plan.reference,
-            [task.contrast[rows] for rows in references],
-        )
+        return LinearizedReplicates(self, task, plan, tangents, duals)
 
     def cost(self, task: Task, plan: Plan) -> Cost:
         """Work and memory, before anything is begun."""
-        return linearized_cost(task, plan, make_batch(task, self.width), self.training)
+        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width)
+        return linearized_cost(task, plan, batch, self.training)
 
-    @property
-    def is_infinite(self) -> bool:
-        """Networks have a width."""
-        return False
+    def restore(self, record: Record, task: Task, plan: Plan) -> LinearizedReplicates:
+        """Ready to predict; tangent kernels are factorised when a question needs them."""
+        if record.fact("kind", str) != "linearized":
+            raise record.fault(f"networks of kind {record.fact('kind', str)!r:.60} do not go with {self}")
+        if not len(task.X):
+            raise record.fault("rows are missing")
+        device, (_, n_groups, k) = task.X.device, task.labels.shape
+        batch = restore_batch(record, task.network, task.X, k)
+        parameters = record.tensor("parameters", device, len(plan.counts), None)
+        batch.check_length(parameters.shape[1], record)
+        lengths = [len(own) for own in rows_of(plan, device)]
+        packed = restore_groups(record, "dual", (sum(lengths), n_groups, k), device)
+        duals = [dual.clone() for dual in torch.split(packed, lengths)]
+        task = task.as_ridge()
+        return LinearizedReplicates(self, task, plan, self._tangents(batch, parameters, task, plan), duals)
+
+    def describe(self) -> str:
+        """In a few words."""
+        return "finite width, linearised, in closed form"
+
+    def _tangents(self, batch: NetworkBatch, starts: Tensor, task: Task, plan: Plan) -> list[TangentFit]:
+        return [
+            TangentFit(
+                batch,
+                start[None],
+                task.X[torch.from_numpy(rows).to(task.X.device)],
+                torch.from_numpy(counts).to(task.X),
+                task.regularization,
+                self.training,
+            )
+            for start, (rows, counts) in zip(starts, plan.replicates(), strict=True)
+        ]
 
 
 Solved = tuple[TangentFit | None, Tensor]
@@ -118,61 +144,52 @@ def _solved(tangent: TangentFit, labels: Tensor, *, keeps: bool) -> Solved:
 
 
 @dataclass(frozen=True)
-class LinearizedReplicates:
+class LinearizedReplicates(FiniteReplicates):
     """Linearised networks of every replicate, with their dual weights."""
 
+    engine: LinearizedEngine
+    task: Task
+    plan: Plan
     tangents: list[TangentFit]
     duals: list[Tensor]  # (n_rows_r, n_groups, n_outputs) each
-    reference: tuple[int, ...]
-    contrasts: list[Tensor]  # labels of the reference replicates
 
-    def predict(self, X: Tensor) -> Tensor:
+    def predict(self, points: NewPoints, replicates: Sequence[int] | None = None) -> Tensor:
         """Start plus expansion. Shape (n_replicates, n_points, n_groups, n_outputs)."""
-        return torch.stack(
-            [
-                tangent.start(X)[:, None, :] + tangent.predict(X, dual)
-                for tangent, dual in zip(self.tangents, self.duals, strict=True)
-            ]
-        )
+        chosen = range(len(self.tangents)) if replicates is None else replicates
+        X = points.inputs
+        return torch.stack([self.tangents[r].start(X)[:, None, :] + self.tangents[r].predict(X, self.duals[r]) for r in chosen])
 
-    def influence(self, X: Tensor) -> Tensor:
+    def influence(self, points: NewPoints) -> Tensor:
         """Influence values of the full-data replicate."""
-        if len(self.reference) > 1:
-            raise InvalidInputError("influence values need a network trained to convergence on all rows")
-        tangent, labels = self.tangents[self.reference[0]], self.contrasts[0]
+        tangent, labels = self.full_fit
         residual = tangent.factor.residual(labels.reshape(-1, 1)).reshape(labels.shape)
-        return tangent.influence(X, residual)
+        return tangent.influence(points.inputs, residual)
 
-    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
-        """With the full-data network's own tangent kernel."""
-        return self._full_fit.posterior_variance(X, minus, self.contrasts[0])
+    def conditions(self, probe: Probe) -> Iterable[Finding]:
+        """Whether the matrices behind the fit could be inverted accurately."""
+        return conditioning(tangent.factor for tangent, _ in self.references)
 
-    def posterior_covariance(self, X: Tensor) -> Tensor:
-        """With the full-data network's own tangent kernel."""
-        return self._full_fit.posterior_covariance(X, self.contrasts[0])
-
-    def leave_out(self, rows: Tensor) -> LeftOut:
-        """With the full-data network's own tangent kernel."""
-        return self._full_fit.leave_out(rows, self.contrasts[0])
-
-    @property
-    def _full_fit(self) -> TangentFit:
-        if len(self.reference) > 1:
-            raise InvalidInputError("a posterior needs a network trained to convergence on all rows")
-        return self.tangents[self.reference[0]]
+    def state(self) -> State:
+        """Parameters where each replicate is linearised, and its dual weights."""
+        return {
+            "kind": "linearized",
+            **self.tangents[0].batch.state(),
+            "parameters": torch.cat([tangent.parameters for tangent in self.tangents]),
+            **state_of_groups("dual", torch.cat(self.duals)),
+        }
 
     @property
-    def numbers_per_prediction(self) -> int:
-        """As for any other question."""
-        return self.numbers_per_point
+    def references(self) -> list[tuple[TangentFit, Tensor]]:
+        """The replicates that stand for these data."""
+        rows = rows_of(self.plan, self.task.X.device, self.plan.reference)
+        return [(self.tangents[r], self.task.difference[own]) for r, own in zip(self.plan.reference, rows, strict=True)]
+
+    @property
+    def is_converged(self) -> bool:
+        """As the engine was asked for."""
+        return self.engine.converges
 
     @property
     def numbers_per_point(self) -> int:
         """A row of the cross-kernel, or the predictions (hidden activations are split further inside)."""
         return max(max(dual.numel() for dual in self.duals) * self.duals[0].shape[2], len(self.duals) * 4)
-
-    def noise_variance(self) -> Tensor:
-        """Residual sum of squares over its trace, pooled over the reference replicates."""
-        return pooled_noise(
-            self.tangents[r].noise_moments(labels) for r, labels in zip(self.reference, self.contrasts, strict=True)
-        )

@@ -1,13 +1,12 @@
-"""The network engine: finite networks, really trained, all replicates and groups together."""
+"""The network engine: finite networks trained by gradients, all replicates and groups together."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
-import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
@@ -16,17 +15,17 @@ from unseed._checks import check_flag, check_whole_number
 from unseed._machine import available_bytes
 from unseed._resampling import Plan
 from unseed._solvers import SGD, Fit, GaussNewton, GradientDescent
+from unseed._state import Record
 from unseed.engines._cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_elsewhere, train_group
 from unseed.engines._cost import Cost, network_cost
-from unseed.engines._forecast import check_network_memory
-from unseed.engines._protocol import Convergence, LeftOut, Task, pooled_noise
-from unseed.engines._starts import draw_starts, make_batch
-from unseed.engines._tangent import TangentFit
+from unseed.engines._forecast import network_memory
+from unseed.engines._protocol import Convergence, Engine
+from unseed.engines._starts import draw_starts
+from unseed.engines._task import Task
+from unseed.engines._trained_networks import NetworkReplicates
 from unseed.errors import InvalidInputError
-from unseed.networks import MLPBatch, ModuleBatch, NetworkBatch
+from unseed.networks import NetworkBatch, make_batch, restore_batch
 from unseed.tasks import shares_memory
-
-_NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
 
 CPU_ARRAY_BYTES = 24 << 20
 """Above 32 MB the usual allocator asks the system for fresh pages every time, and touching those takes longer than a step."""
@@ -36,7 +35,7 @@ GAUSS_NEWTON_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class NetworkEngine:
+class NetworkEngine(Engine):
     """Networks of finite width, trained.
 
     Parameters
@@ -85,31 +84,27 @@ allow_tf32=False)
         product; other processes train one replicate at a time.
         """
         dtype = getattr(torch, self.dtype)
-        batch = make_batch(task, self.width, dtype)
-        check_network_memory(batch, plan, task.labels.shape[1], dtype.itemsize, task.X.device)
+        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width, dtype)
+        network_memory(batch, plan, task.labels.shape[1], dtype.itemsize).check(task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, dtype)
-        trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=isinstance(batch, MLPBatch))
+        trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=batch.is_explicit)
         if shares_memory(n_jobs):
             fits = self._train_here(task, plan, batch, starts, trainer)
         else:
             fits = train_elsewhere(task, plan, batch, starts, trainer, self.allow_tf32, n_jobs)
-        trained = NetworkReplicates(batch, starts, _in_order(fits, "parameters"), plan, task, _convergence(fits, trainer))
+        parameters = _in_order(fits, "parameters")
+        trained = NetworkReplicates(self, task, plan, batch, starts, parameters, _convergence(fits, trainer))
         _warn_if_not_converged(trained.convergence)
         return trained
 
     def cost(self, task: Task, plan: Plan) -> Cost:
         """Work and memory, before anything is begun."""
         dtype = getattr(torch, self.dtype)
-        batch = make_batch(task, self.width, dtype)
+        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width, dtype)
         trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=batch.is_explicit)
         n_groups, device = task.labels.shape[1], task.X.device
         at_once = partial(self.replicates_at_once, n_groups=n_groups, batch=batch, trainer=trainer, device=device)
         return network_cost(task, plan, batch, trainer, dtype, at_once)
-
-    @property
-    def is_infinite(self) -> bool:
-        """Networks have a width."""
-        return False
 
     def _train_here(self, task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor, trainer: Trainer) -> dict[int, Fit]:
         fits: dict[int, Fit] = {}
@@ -119,6 +114,27 @@ allow_tf32=False)
                 at_once = self.replicates_at_once(rows, task.labels.shape[1], batch, trainer, task.X.device)
                 fits |= train_group(group, task, plan, batch, starts, trainer, at_once)
         return fits
+
+    def restore(self, record: Record, task: Task, plan: Plan) -> NetworkReplicates:
+        """Ready to predict."""
+        if record.fact("kind", str) != "network":
+            raise record.fault(f"networks of kind {record.fact('kind', str)!r:.60} do not go with {self}")
+        if not len(task.X):
+            raise record.fault("rows are missing")
+        dtype = record.fact("dtype", str)
+        if dtype not in ("float32", "float64"):
+            raise record.fault(f"dtype={dtype!r} should be float32 or float64")
+        device, n_replicates, (_, n_groups, k) = task.X.device, len(plan.counts), task.labels.shape
+        batch = restore_batch(record, task.network, task.X, k, getattr(torch, dtype))
+        starts = record.tensor("starts", device, n_replicates, None, dtype=dtype)
+        batch.check_length(starts.shape[1], record)
+        parameters = record.tensor("parameters", device, n_replicates, n_groups, starts.shape[1], dtype=dtype)
+        convergence = Convergence.restore(record, n_replicates, n_groups)
+        return NetworkReplicates(self, task, plan, batch, starts, parameters, convergence)
+
+    def describe(self) -> str:
+        """In a few words."""
+        return "finite width, really trained"
 
     def resolve_trainer(self, n_labels: int, *, is_mlp: bool) -> Trainer:
         """What ``"auto"`` comes to."""
@@ -133,105 +149,13 @@ allow_tf32=False)
 
         On a CPU an array of them also has at most `CPU_ARRAY_BYTES`, so that its memory is used again at the next step.
         """
-        if not isinstance(batch, MLPBatch):
+        if not batch.activations_per_row:
             return sys.maxsize
-        of_a_row = batch.width * n_groups * getattr(torch, self.dtype).itemsize
-        fitting = int(available_bytes(device) / 2 / (8 * n_rows * batch.network.depth * of_a_row))
+        itemsize = n_groups * getattr(torch, self.dtype).itemsize
+        fitting = int(available_bytes(device) / 2 / (8 * n_rows * batch.activations_per_row * itemsize))
         if device.type == "cpu":
-            fitting = min(fitting, CPU_ARRAY_BYTES // (trainer.rows_of_a_step(n_rows) * of_a_row))
+            fitting = min(fitting, CPU_ARRAY_BYTES // (trainer.rows_of_a_step(n_rows) * batch.numbers_per_row * itemsize))
         return max(1, fitting)
-
-
-@dataclass(frozen=True)
-class NetworkReplicates:
-    """Trained networks of every replicate and group."""
-
-    batch: NetworkBatch
-    starts: Tensor  # (n_replicates, p)
-    parameters: Tensor  # (n_replicates, n_groups, p)
-    plan: Plan
-    task: Task
-    convergence: Convergence
-
-    def predict(self, X: Tensor) -> Tensor:
-        """Forward passes, in float64 so that a point's prediction does not depend on its neighbours.
-
-        Shape (n_replicates, n_points, n_groups, n_outputs).
-        """
-        n_replicates, n_groups, _ = self.parameters.shape
-        width = self.batch.width if isinstance(self.batch, MLPBatch) else self.parameters.shape[2]
-        size = max(1, _NUMBERS_AT_A_TIME // width)
-        networks = [
-            torch.cat([self.exact_batch.outputs(theta[None], chunk[None])[0] for chunk in torch.split(X, size)])
-            for theta in self.parameters.flatten(0, 1).double()
-        ]
-        outputs = torch.stack(networks)  # (n_replicates · n_groups, n_points, k)
-        return outputs.reshape(n_replicates, n_groups, *outputs.shape[1:]).transpose(1, 2)
-
-    def influence(self, X: Tensor) -> Tensor:
-        """Influence values with the tangent kernel of the trained base network and the residuals it really left."""
-        if len(self.plan.reference) > 1:
-            raise InvalidInputError("influence values need a network trained to convergence on all rows")
-        fits = self.predict(self.task.X)[self.plan.reference[0]]  # (n_rows, n_groups, k)
-        fitted = fits[:, 0] - fits[:, 1] if fits.shape[1] > 1 else fits[:, 0]
-        return self.tangents[0].influence(X, self.task.contrast - fitted)
-
-    def noise_variance(self) -> Tensor:
-        """Estimate of the converged network, linearised at the trained parameters (also where training stopped early)."""
-        return pooled_noise(
-            tangent.noise_moments(self.task.contrast[self._rows(r)])
-            for r, tangent in zip(self.plan.reference, self.tangents, strict=True)
-        )
-
-    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
-        """Of the network linearised where training ended."""
-        return self._full_fit.posterior_variance(X, minus, self.task.contrast)
-
-    def posterior_covariance(self, X: Tensor) -> Tensor:
-        """Of the network linearised where training ended."""
-        return self._full_fit.posterior_covariance(X, self.task.contrast)
-
-    def leave_out(self, rows: Tensor) -> LeftOut:
-        """Of the network linearised where training ended."""
-        return self._full_fit.leave_out(rows, self.task.contrast)
-
-    @property
-    def _full_fit(self) -> TangentFit:
-        if len(self.plan.reference) > 1:
-            raise InvalidInputError("a posterior needs a network trained to convergence on all rows")
-        return self.tangents[0]
-
-    @property
-    def numbers_per_prediction(self) -> int:
-        """As for any other question."""
-        return self.numbers_per_point
-
-    @property
-    def numbers_per_point(self) -> int:
-        """Rows × outputs, for the jackknife (hidden activations are split further inside)."""
-        return max(self.task.labels[:, 0].numel() * self.batch.n_outputs, 2 * len(self.starts))
-
-    @cached_property
-    def exact_batch(self) -> NetworkBatch:
-        """The architecture in float64, whatever it was trained in."""
-        return self.batch.in_double() if isinstance(self.batch, ModuleBatch) else self.batch
-
-    @cached_property
-    def tangents(self) -> list[TangentFit]:
-        """Tangent kernels of the trained base networks of the reference replicates, in float64."""
-        return [self.tangent_at(r, self.parameters[r, 0]) for r in self.plan.reference]
-
-    def tangent_at(self, replicate: int, parameters: Tensor) -> TangentFit:
-        """Linearisation of a replicate's network at any parameters."""
-        rows = self._rows(replicate)
-        counts = torch.from_numpy(self.plan.counts[replicate]).to(self.task.X)[rows]
-        # Training leaves a tangent kernel with errors of its float32 parameters' size: the ridge cannot be smaller.
-        floor = 1e-9 if self.parameters.dtype == torch.float32 else 0.0
-        regularization = max(self.task.as_ridge().regularization, floor)
-        return TangentFit(self.exact_batch, parameters[None].double(), self.task.X[rows], counts, regularization)
-
-    def _rows(self, replicate: int) -> Tensor:
-        return torch.from_numpy(np.flatnonzero(self.plan.counts[replicate])).to(self.task.X.device)
 
 
 def _in_order(fits: dict[int, Fit], name: str) -> Tensor:

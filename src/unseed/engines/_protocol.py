@@ -1,65 +1,163 @@
-"""The one question every engine answers, and the answer's shape."""
+"""The two open protocols of training: what an engine answers, and what the networks answer that it has trained.
+
+An engine of your own subclasses `Engine`, and what its `fit` returns subclasses `Trained`; whatever is not overridden has the
+answer that is given here. `docs/write-your-own-engine.md` has one of thirty lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unseed._progress import Progress
-from unseed._random import Streams
+from unseed._findings import Finding
 from unseed._resampling import Plan
-from unseed._solvers import Converged, GradientDescent, GradientFlow
-from unseed.errors import InvalidInputError
-from unseed.losses import Loss, Squared, check_trainable
-from unseed.networks import MLP
+from unseed._state import Record, State
+from unseed.engines._points import NewPoints, Probe
+from unseed.engines._task import Task
+from unseed.errors import NotAvailableError
 
 if TYPE_CHECKING:
     from unseed.engines._cost import Cost
 
-Network = MLP | Callable[[], torch.nn.Module]
+Capability = Literal["influence", "posterior", "seeds", "anchors"]
+"""Influence values; the posterior and leave-one-out errors; the law over seeds in closed form; a cut to a few rows."""
+
+NOTHING: frozenset[Capability] = frozenset()
+CONVERGED: frozenset[Capability] = frozenset({"influence", "posterior"})
+"""What there are formulas for where training has converged on all rows."""
 
 
 @dataclass(frozen=True)
-class Task:
-    """What to train on.
+class LeftOut:
+    """What the network trained on all other rows makes of a row, for some or all of the rows.
 
     Attributes
     ----------
-    X : Tensor of shape (n_rows, ...), float64
-    labels : Tensor of shape (n_rows, n_groups, n_outputs), float64
-        One network is trained per group, all groups of a replicate from the same start: y and s̄ for PNC.
-    network : MLP or function that makes a torch module
-    regularization : float
-        λ_n of the paper's loss.
-    streams : Streams
-        Where random starts come from.
-    progress : Progress
-    loss : Loss
-        Of a prediction that misses its label, summed over the outputs.
+    rows : Tensor of shape (m,)
+    errors : Tensor of shape (m, n_outputs)
+        Label minus prediction.
+    variance : Tensor of shape (m, n_outputs)
+        Posterior variance of the prediction, without noise.
     """
 
-    X: Tensor
-    labels: Tensor
-    network: Network
-    regularization: float
-    streams: Streams = field(default_factory=lambda: Streams(0))
-    progress: Progress = field(default_factory=Progress)
-    loss: Loss = field(default_factory=Squared)
+    rows: Tensor
+    errors: Tensor
+    variance: Tensor
 
-    def as_ridge(self) -> Task:
-        """The same problem in squares: a loss V/2 · (f − y)² has the fit of the square with λ over V/2."""
-        return replace(self, regularization=self.regularization / (check_trainable(self.loss) / 2), loss=Squared())
+
+class Trained(Protocol):
+    """Networks trained on every replicate of a plan."""
+
+    @abstractmethod
+    def predict(self, points: NewPoints, replicates: Sequence[int] | None = None) -> Tensor:
+        """Predictions of every network, or of those of some replicates. Shape (n_replicates, n_points, n_groups, n_outputs)."""
+
+    @abstractmethod
+    def noise_variance(self) -> Tensor:
+        """Variance of the labels around the function. Shape (n_outputs,)."""
 
     @property
-    def contrast(self) -> Tensor:
-        """Labels of the first group minus those of the second, where there is one. Shape (n_rows, n_outputs)."""
-        return self.labels[:, 0] - self.labels[:, 1] if self.labels.shape[1] > 1 else self.labels[:, 0]
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be asked beyond predictions and noise."""
+        return NOTHING
+
+    @property
+    def numbers_per_point(self) -> int:
+        """Numbers held for each new point while any question is answered: callers split their points by it."""
+        return 4096
+
+    @property
+    def numbers_per_prediction(self) -> int:
+        """The same where nothing but `predict` is asked for."""
+        return self.numbers_per_point
+
+    def conditions(self, probe: Probe) -> Iterable[Finding]:
+        """How what the theory needs stands here."""
+        return ()
+
+    def state(self) -> State:
+        """What `Engine.restore` needs, beyond rows and plan, to have these networks again."""
+        return {}
+
+    def influence(self, points: NewPoints) -> Tensor:
+        """Influence of every row on the full-data difference of the groups. Shape (n_rows, n_points, n_outputs)."""
+        self._cannot("influence values need a network trained to convergence on all rows")
+
+    def posterior_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
+        """Variance at points, or of f(x) − f(x') for ``points`` and ``minus``. Shape (n_points, n_outputs).
+
+        The posterior is that of the Gaussian process with the network's tangent kernel, amplitude zᵀA⁻¹z/n.
+        """
+        self._cannot("a posterior needs a network trained to convergence on all rows")
+
+    def posterior_covariance(self, points: NewPoints) -> Tensor:
+        """Covariance between points, output by output. Shape (n_outputs, n_points, n_points)."""
+        self._cannot("a posterior needs a network trained to convergence on all rows")
+
+    def leave_out(self, rows: Tensor) -> LeftOut:
+        """Leave-one-out errors in closed form, α_i/(A⁻¹)_ii."""
+        self._cannot("leave-one-out errors need a network trained to convergence on all rows")
+
+    def procedural_variance(self, points: NewPoints) -> Tensor:
+        """Variance over seeds of a single network's predictions. Shape (n_points,)."""
+        self._cannot("the law over seeds is known in closed form for infinitely wide networks")
+
+    def procedural_covariance(self, points: NewPoints) -> Tensor:
+        """Covariance over seeds of a single network's predictions. Shape (n_points, n_points)."""
+        self._cannot("the law over seeds is known in closed form for infinitely wide networks")
+
+    def choose_anchors(self, n_anchors: int) -> Tensor:
+        """Rows that together say most about all others. Shape (m,), at most ``n_anchors``."""
+        self._cannot("a cut to a few rows is for whole models of infinitely wide networks")
+
+    def cut(self, anchors: Tensor, checked: Tensor | None, *, is_rounded: bool) -> Trained:
+        """The same functions as nearly as these rows can say them, and what is known of the checked rows."""
+        self._cannot("a cut to a few rows is for whole models of infinitely wide networks")
+
+    def _cannot(self, reason: str) -> NoReturn:
+        raise NotAvailableError(f"{reason}, and this is {type(self).__name__}")
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A way to train networks: infinitely wide in closed form, linearised, for real, or your own."""
+
+    @property
+    @abstractmethod
+    def converges(self) -> bool:
+        """Whether training goes on to convergence for these settings."""
+
+    @abstractmethod
+    def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> Trained:
+        """Train on every replicate of the plan."""
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether networks have infinite width: a kernel instead of random starts, and no torch module."""
+        return False
+
+    def check(self, plan: Plan, device: torch.device, n_jobs: int | None = None) -> None:
+        """Refuse a plan that cannot be carried out, before anything else is done for it."""
+        return
+
+    def restore(self, record: Record, task: Task, plan: Plan) -> Trained:
+        """Networks again from what `Trained.state` has kept; as it stands here, trained again."""
+        return self.fit(task, plan)
+
+    def cost(self, task: Task, plan: Plan) -> Cost:
+        """Work and memory, before anything is begun; rows and labels of the task may be empty memory."""
+        raise NotAvailableError(f"{type(self).__name__} does not say what it takes: give it a method cost(task, plan)")
+
+    def describe(self) -> str:
+        """In a few words for a reader: how networks are trained."""
+        return f"{type(self).__name__}, an engine of your own"
 
 
 @dataclass(frozen=True)
@@ -89,134 +187,48 @@ class Convergence:
         named = ", ".join(f"{'base' if g == 0 else 'auxiliary'} network of replicate {r}" for r, g in missing[:4])
         return named + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
 
+    def conditions(self) -> list[Finding]:
+        """Gradients that are left, and networks that missed the tolerance."""
+        findings = [
+            Finding(
+                "gradient left, relative to the start's",
+                float(self.relative_gradient.max()),
+                1e-2,
+                "training stopped early: give the trainer more steps, or use trainer=GaussNewton()",
+                "Training went on until little was left to gain.",
+                "Training stopped before it was finished.",
+            )
+        ]
+        if self.wanted:
+            findings.append(
+                Finding(
+                    "networks that did not converge",
+                    int((~self.converged).sum()),
+                    1,
+                    f"{self.unconverged}: widen the network, raise regularization or give the trainer more steps",
+                    "Every network converged.",
+                    "Some networks did not converge.",
+                )
+            )
+        return findings
 
-class Trained(Protocol):
-    """Networks trained on every replicate of a plan."""
+    def state(self) -> State:
+        """Everything."""
+        return {
+            "relative_gradient": self.relative_gradient,
+            "loss": self.loss,
+            "converged": self.converged.astype("uint8"),
+            "steps": int(self.steps),
+            "wanted": bool(self.wanted),
+        }
 
-    def predict(self, X: Tensor) -> Tensor:
-        """Predictions of every network. Shape (n_replicates, n_points, n_groups, n_outputs)."""
-        ...
-
-    def influence(self, X: Tensor) -> Tensor:
-        """Influence of every row on the full-data difference of the groups. Shape (n_rows, n_points, n_outputs)."""
-        ...
-
-    def noise_variance(self) -> Tensor:
-        """Variance of the labels around the function. Shape (n_outputs,)."""
-        ...
-
-    @property
-    def numbers_per_prediction(self) -> int:
-        """The same where nothing but `predict` is asked for."""
-        ...
-
-    @property
-    def numbers_per_point(self) -> int:
-        """Numbers held for each new point while it is predicted: callers split their points by it."""
-        ...
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """What the network trained on all other rows makes of a row, for some or all of the rows.
-
-    Attributes
-    ----------
-    rows : Tensor of shape (m,)
-    errors : Tensor of shape (m, n_outputs)
-        Label minus prediction.
-    variance : Tensor of shape (m, n_outputs)
-        Posterior variance of the prediction, without noise.
-    """
-
-    rows: Tensor
-    errors: Tensor
-    variance: Tensor
-
-
-@runtime_checkable
-class KnowsPosterior(Protocol):
-    """Converged networks with a full-data factorisation: what n rows cannot know of a function of this smoothness.
-
-    The posterior is that of the Gaussian process with the network's tangent kernel, amplitude zᵀA⁻¹z/n.
-    """
-
-    def posterior_variance(self, X: Tensor, minus: Tensor | None = None) -> Tensor:
-        """Variance at points, or of f(x) − f(x') for points ``X`` and ``minus``. Shape (n_points, n_outputs)."""
-        ...
-
-    def posterior_covariance(self, X: Tensor) -> Tensor:
-        """Covariance between points, output by output. Shape (n_outputs, n_points, n_points)."""
-        ...
-
-    def leave_out(self, rows: Tensor) -> LeftOut:
-        """Leave-one-out errors in closed form, α_i/(A⁻¹)_ii."""
-        ...
-
-
-@runtime_checkable
-class KnowsOtherSeeds(Protocol):
-    """Trained networks whose law over seeds is known in closed form."""
-
-    def procedural_covariance(self, X: Tensor) -> Tensor:
-        """Covariance over seeds of a single network's predictions. Shape (n_points, n_points)."""
-        ...
-
-    def procedural_variance(self, X: Tensor) -> Tensor:
-        """Diagonal of `procedural_covariance`. Shape (n_points,)."""
-        ...
-
-
-class Engine(Protocol):
-    """A way to train networks: infinitely wide in closed form, linearised, or for real."""
-
-    @property
-    def converges(self) -> bool:
-        """Whether `Trained.influence` is defined for these settings: training goes on to convergence."""
-        ...
-
-    @property
-    def is_infinite(self) -> bool:
-        """Whether networks have infinite width: a kernel instead of random starts, and no torch module."""
-        ...
-
-    def fit(self, task: Task, plan: Plan, *, n_jobs: int | None) -> Trained:
-        """Train on every replicate of the plan."""
-        ...
-
-    def cost(self, task: Task, plan: Plan) -> Cost:
-        """What that takes, and what it takes to ask the networks; rows and labels of the task may be empty memory."""
-        ...
-
-
-def check_training(engine: str, training: object) -> None:
-    """Refuse what is not a way of training in closed form."""
-    if not isinstance(training, (Converged, GradientFlow, GradientDescent)):
-        raise InvalidInputError(
-            f"{engine}(training={training!r}): use Converged(), GradientFlow(time=...) or GradientDescent(steps=..., rate=...)"
+    @classmethod
+    def restore(cls, record: Record, *shape: int) -> Convergence:
+        """From `state`, for so many replicates and groups."""
+        return cls(
+            record.array("relative_gradient", *shape),
+            record.array("loss", *shape),
+            record.array("converged", *shape, dtype="uint8").astype(bool),
+            record.whole_number("steps"),
+            record.fact("wanted", bool),
         )
-
-
-def influence_values(residual: Tensor, weights: Tensor) -> Tensor:
-    """IF_i(x) = n r_i c_i(x) − Σ_j r_j c_j(x): the paper's theorem on the jackknife with every 1/λ cancelled.
-
-    Parameters
-    ----------
-    residual : Tensor of shape (n_rows, n_outputs)
-    weights : Tensor of shape (n_rows, n_outputs, n_points, n_outputs)
-        c(x): how far each label moves each prediction.
-
-    Returns
-    -------
-    Tensor of shape (n_rows, n_points, n_outputs)
-    """
-    effect = torch.einsum("ij,ijmk->imk", residual, weights)
-    return len(residual) * effect - effect.sum(0)
-
-
-def pooled_noise(moments: Iterable[tuple[Tensor, float]]) -> Tensor:
-    """Noise variance from the summed squares and traces of several fits. Shape (n_outputs,)."""
-    squares, traces = zip(*moments, strict=True)
-    total = torch.stack(squares).sum(0)
-    variance: Tensor = total / max(sum(traces), torch.finfo(total.dtype).tiny)
-    return variance

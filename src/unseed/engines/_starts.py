@@ -5,15 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from unseed import networks
 from unseed._random import Streams
-from unseed.engines._protocol import Task
 from unseed.networks import NetworkBatch
-
-
-def make_batch(task: Task, width: int | None, dtype: torch.dtype = torch.float64) -> NetworkBatch:
-    """Architecture of the task's networks: the engine's width, else the network's own, else 32 per row."""
-    return networks.make_batch(task.network, task.X, task.labels.shape[2], width, dtype)
 
 
 def draw_starts(

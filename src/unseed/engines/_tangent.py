@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from unseed._solvers import Converged, DualRidge, PrimalRidge, StoppedRidge, Training, WeightedRidge
-from unseed.engines._protocol import LeftOut, influence_values
+from unseed.engines._protocol import LeftOut
+from unseed.engines._shared import influence_values
 from unseed.networks import Evaluation, NetworkBatch
 
 POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal

@@ -14,7 +14,7 @@ from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._threads import on_all_cores
 from unseed.engines._cohorts import Trainer, groups_of_similar_size
-from unseed.engines._protocol import Task
+from unseed.engines._task import Task
 from unseed.networks import NetworkBatch
 
 _AT_ONCE = 4  # matrices of a trial, at most

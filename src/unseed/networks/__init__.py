@@ -2,7 +2,7 @@
 
 from unseed.networks._activations import ACTIVATION_NAMES, ACTIVATIONS, Activation, resolve_activation
 from unseed.networks._batch import MLPBatch
-from unseed.networks._initial_mean import AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean
+from unseed.networks._initial_mean import AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean, restore_initial_mean
 from unseed.networks._making import Network, make_batch, restore_batch
 from unseed.networks._mlp import MLP
 from unseed.networks._module import ModuleBatch, ModuleFactory
@@ -27,4 +27,5 @@ __all__ = [
     "make_batch",
     "resolve_activation",
     "restore_batch",
+    "restore_initial_mean",
 ]

@@ -14,7 +14,9 @@ from torch import Tensor
 from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._scaling import Scaling
+from unseed._state import Record, State
 from unseed.errors import InvalidInputError
+from unseed.networks._making import Network, restore_batch
 from unseed.networks._protocol import NetworkBatch
 
 _DRAWS_AT_A_TIME = 8
@@ -27,6 +29,10 @@ class InitialMean(Protocol):
 
     def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
         """s̄ at every row. Shape (n_rows, n_outputs)."""
+        ...
+
+    def state(self) -> State:
+        """What `restore_initial_mean` needs."""
         ...
 
 
@@ -64,6 +70,10 @@ class ZeroMean:
         """Zeros. Shape (n_rows, n_outputs)."""
         return inputs.new_zeros(len(inputs), self.n_outputs)
 
+    def state(self) -> State:
+        """Its kind."""
+        return {"kind": "zero"}
+
 
 @dataclass(frozen=True)
 class AveragedDraws:
@@ -77,6 +87,10 @@ class AveragedDraws:
         """Mean output of the untrained networks. Shape (n_rows, n_outputs)."""
         size = max(1, _NUMBERS_AT_A_TIME // (_DRAWS_AT_A_TIME * (self.batch.width or _TYPICAL_WIDTH)))
         return torch.cat([self._mean(chunk) for chunk in torch.split(inputs, size)])
+
+    def state(self) -> State:
+        """How many, from which seed, of which width."""
+        return {"kind": "draws", "draws": int(self.draws), "seed": self.streams.seed, **self.batch.state()}
 
     def _mean(self, inputs: Tensor) -> Tensor:
         total = inputs.new_zeros(len(inputs), self.batch.n_outputs)
@@ -106,3 +120,20 @@ class GivenMean:
                 f"of shape {allowed[0]}"
             )
         return torch.tensor(self.scaling.to_labels(values.reshape(len(X), n_outputs)), device=inputs.device)
+
+    def state(self) -> State:
+        """Its kind: the function is code."""
+        return {"kind": "given"}
+
+
+def restore_initial_mean(record: Record, network: Network, sample: Tensor, scaling: Scaling, given: object) -> InitialMean:
+    """s̄ from its ``state()``; ``sample`` are rows to try a module on, ``given`` is the function where it was one."""
+    kind, n_outputs = record.fact("kind", str), scaling.n_outputs
+    if kind == "zero":
+        return ZeroMean(n_outputs)
+    if kind == "draws":
+        batch = restore_batch(record, network, sample, n_outputs)
+        return AveragedDraws(batch, record.whole_number("draws", at_least=1), Streams(record.whole_number("seed")))
+    if kind == "given" and callable(given):
+        return GivenMean(given, scaling)
+    raise record.fault(f"initial mean of kind {kind!r:.60} is not known")

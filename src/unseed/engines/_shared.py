@@ -1,0 +1,44 @@
+"""What engines share: the check of a way of training, influence values, pooled noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from unseed._solvers import Converged, GradientDescent, GradientFlow
+from unseed.errors import InvalidInputError
+
+
+def check_training(engine: str, training: object) -> None:
+    """Refuse what is not a way of training in closed form."""
+    if not isinstance(training, (Converged, GradientFlow, GradientDescent)):
+        raise InvalidInputError(
+            f"{engine}(training={training!r}): use Converged(), GradientFlow(time=...) or GradientDescent(steps=..., rate=...)"
+        )
+
+
+def influence_values(residual: Tensor, weights: Tensor) -> Tensor:
+    """IF_i(x) = n r_i c_i(x) − Σ_j r_j c_j(x): the paper's theorem on the jackknife with every 1/λ cancelled.
+
+    Parameters
+    ----------
+    residual : Tensor of shape (n_rows, n_outputs)
+    weights : Tensor of shape (n_rows, n_outputs, n_points, n_outputs)
+        c(x): how far each label moves each prediction.
+
+    Returns
+    -------
+    Tensor of shape (n_rows, n_points, n_outputs)
+    """
+    effect = torch.einsum("ij,ijmk->imk", residual, weights)
+    return len(residual) * effect - effect.sum(0)
+
+
+def pooled_noise(moments: Iterable[tuple[Tensor, float]]) -> Tensor:
+    """Noise variance from the summed squares and traces of several fits. Shape (n_outputs,)."""
+    squares, traces = zip(*moments, strict=True)
+    total = torch.stack(squares).sum(0)
+    variance: Tensor = total / max(sum(traces), torch.finfo(total.dtype).tiny)
+    return variance

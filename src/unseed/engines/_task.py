@@ -1,0 +1,95 @@
+"""What an engine is given: rows, labels, network, λ and loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from unseed._progress import Progress
+from unseed._random import Streams
+from unseed._resampling import Plan
+from unseed._state import Record, State
+from unseed.losses import Loss, Squared, check_trainable
+from unseed.networks import Network
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to train on.
+
+    Attributes
+    ----------
+    X : Tensor of shape (n_rows, ...), float64
+    labels : Tensor of shape (n_rows, n_groups, n_outputs), float64
+        One network is trained per group, all groups of a replicate from the same start: y and s̄ for PNC.
+    network : MLP or function that makes a torch module
+    regularization : float
+        λ_n of the paper's loss.
+    streams : Streams
+        Where random starts come from.
+    progress : Progress
+    loss : Loss
+        Of a prediction that misses its label, summed over the outputs.
+    """
+
+    X: Tensor
+    labels: Tensor
+    network: Network
+    regularization: float
+    streams: Streams = field(default_factory=lambda: Streams(0))
+    progress: Progress = field(default_factory=Progress)
+    loss: Loss = field(default_factory=Squared)
+
+    def as_ridge(self) -> Task:
+        """The same problem in squares: a loss V/2 · (f − y)² has the fit of the square with λ over V/2."""
+        return replace(self, regularization=self.regularization / (check_trainable(self.loss) / 2), loss=Squared())
+
+    @property
+    def difference(self) -> Tensor:
+        """Labels of the first group minus those of the second, where there is one. Shape (n_rows, n_outputs)."""
+        return between_groups(self.labels)
+
+    def state(self) -> State:
+        """Rows and labels as the network saw them, and the seed of its random streams."""
+        return {"inputs": self.X, **state_of_groups("labels", self.labels), "seed": self.streams.seed}
+
+    @classmethod
+    def restore(
+        cls, record: Record, n_groups: int, network: Network, regularization: float, loss: Loss, device: torch.device
+    ) -> Task:
+        """From `state`, for the network, λ and loss that the model's options name."""
+        inputs = record.tensor("inputs", device, *[None] * len(record.shape("inputs")))
+        labels = restore_groups(record, "labels", (len(inputs), n_groups, record.shape("labels_base")[-1]), device)
+        return cls(inputs, labels, network, regularization, Streams(record.whole_number("seed")), loss=loss)
+
+
+def between_groups(values: Tensor) -> Tensor:
+    """First group minus the second, where there is one: values (n, n_groups, k). Shape (n, k)."""
+    return values[:, 0] - values[:, 1] if values.shape[1] > 1 else values[:, 0]
+
+
+def state_of_groups(name: str, values: Tensor) -> State:
+    """Values (n, n_groups, k) group by group; the auxiliary network's are left out where they are zero, as they mostly are."""
+    state: State = {f"{name}_base": values[:, 0]}
+    if values.shape[1] > 1 and bool(values[:, 1].any()):
+        state[f"{name}_auxiliary"] = values[:, 1]
+    return state
+
+
+def restore_groups(record: Record, name: str, shape: tuple[int, int, int], device: torch.device) -> Tensor:
+    """From `state_of_groups`. Shape (n, n_groups, k)."""
+    n, n_groups, k = shape
+    parts = [record.tensor(f"{name}_base", device, n, k)]
+    if n_groups == 2:
+        auxiliary = f"{name}_auxiliary"
+        parts.append(record.tensor(auxiliary, device, n, k) if record.has(auxiliary) else torch.zeros_like(parts[0]))
+    return torch.stack(parts, dim=1)
+
+
+def rows_of(plan: Plan, device: torch.device, replicates: Sequence[int] | None = None) -> list[Tensor]:
+    """Distinct rows of every replicate, or of some."""
+    counts = plan.counts if replicates is None else plan.counts[list(replicates)]
+    return [torch.from_numpy(own.nonzero()[0]).to(device) for own in counts]

@@ -16,10 +16,10 @@ from joblib import delayed
 from unseed.errors import InvalidInputError
 from unseed.tasks import outcomes
 from unseed_paper.experiment import Experiment
+from unseed_paper.pages import write_reports, write_whole
 from unseed_paper.preparation import Preparation, prepare
 from unseed_paper.problems import Setting
 from unseed_paper.records import Record, RecordFile
-from unseed_paper.report import write_reports, write_whole
 from unseed_paper.summary import summarise
 from unseed_paper.trials import Trial
 

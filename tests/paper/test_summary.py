@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from unseed_paper.experiment import Experiment
+from unseed_paper.pages import tables_of
 from unseed_paper.printed import ERROR_TABLES, INTERVAL_TABLES, TABLES, printed_figures, printed_rows
-from unseed_paper.report import tables_of
 from unseed_paper.summary import clopper_pearson, summarise, times
 
 EXPERIMENT = Experiment("table-1", repetitions=4, methods=("batching",), sizes=(128,), dimensions=(2,))

@@ -13,7 +13,7 @@ from typing import Any
 
 from unseed import replaced
 from unseed_paper.experiment import Experiment
-from unseed_paper.plots import figures_of
+from unseed_paper.figures import figures_of
 from unseed_paper.printed import REAL_TABLES, TITLES
 from unseed_paper.records import Record
 from unseed_paper.summary import times

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from unseed._selection.criteria import evidence
 from unseed._selection.objective import Architecture, ScaleObjective
-from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Training, Work
+from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Work
 from unseed._threads import one_thread
 from unseed.costs._job import TYPICAL_NETWORK, Job
 from unseed.engines import BlockFit, Engine
@@ -55,7 +55,7 @@ class Growth:
         slope = float(np.polyfit(n, each, 1)[0])
         whole = each.mean() / n.mean()  # if nothing of it were quadratic
         slope = min(max(slope, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
-        return cls(3 * slope, float(each.mean() - slope * n.mean()))
+        return cls(float(3 * slope), float(each.mean() - slope * n.mean()))
 
 
 @dataclass(frozen=True)
@@ -82,21 +82,14 @@ class SolverRates:
     @classmethod
     def measure(cls, network: MLP, X: Tensor) -> SolverRates:
         """By the library's own functions, on some of these rows."""
-        kernel, where = PopulationKernel(network), X.device
-        points, labels = kernel.profile(X), torch.sin(X[:, :1])
-
-        def seconds(n: int, training: Training, repetitions: int) -> float:
-            system = System(torch.arange(n), X.new_ones(n), labels[:n, None], keeps_factor=False)
-            solver = Solver(training, _RIDGE, is_mixed=isinstance(training, Converged))
-            return busy_seconds(lambda matrix: solver(matrix, system), kernel.ntk_gram(points[slice(0, n)]), repetitions)
-
-        eigen, n = _EIGEN_SIZES[where.type], max(_EIGEN_SIZES[where.type])
-        spectral = {n: seconds(n, GradientFlow(time=1.0), 2) for n in eigen}
-        mixed = {n: seconds(n, Converged(), 3) for n in _SIZES[where.type]}
+        eigen = _EIGEN_SIZES[X.device.type]
+        spectral = _growth(network, X, Solver(GradientFlow(time=1.0), _RIDGE), eigen)
+        mixed = _growth(network, X, Solver(Converged(), _RIDGE, is_mixed=True), _SIZES[X.device.type])
         descent = GradientDescent(steps=_STEPS, rate=1e-6)  # so slow that nothing diverges, and few enough to be taken
-        stepping = seconds(n, descent, 2) / ((_STEPS + 1) * n**2)
-        product = best_seconds(partial(kernel.ntk_gram_product, points, labels), where, 3)
-        return cls(Growth.fitted(spectral), Growth.fitted(mixed), stepping, product / (len(X) ** 2 / 2))
+        stepping = _solve_seconds(network, X[: max(eigen)], Solver(descent, _RIDGE)) / ((_STEPS + 1) * max(eigen) ** 2)
+        kernel = PopulationKernel(network)
+        product = best_seconds(partial(kernel.ntk_gram_product, kernel.profile(X), X[:, :1]), X.device, 3)
+        return cls(spectral, mixed, stepping, product / (len(X) ** 2 / 2))
 
 
 @dataclass(frozen=True)
@@ -155,27 +148,16 @@ class Rates:
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
         """Those of the kernel engine and of blocks, on this machine, as busy as it is now."""
         where = device or torch.device("cpu")
-        sizes, X, rng = _SIZES[where.type], _some_rows(n_features, where), np.random.default_rng(1)
-        kernel = PopulationKernel(network)
-        points = kernel.profile(X)
-        few = 4096 if where.type == "cuda" else 1024
+        X, rng, kernel = _some_rows(n_features, where), np.random.default_rng(1), PopulationKernel(network)
+        n, few, points = len(X), 4096 if where.type == "cuda" else 1024, kernel.profile(X)
         some, ones = kernel.profile(torch.tensor(rng.normal(size=(few, n_features)), device=where)), X.new_ones(few, 1)
-        entry = best_seconds(lambda: kernel.ntk_product(points, some, ones), where) / (len(X) * few)
-        seconds = {}
-        for n in sizes:
-            part = points[slice(0, n)]
-            gram = kernel.ntk_gram(part)
-            pair = best_seconds(partial(kernel.ntk_gram, part), where, 3) / (n * (n + 1) / 2)
-            kept = torch.from_numpy(np.flatnonzero(rng.random(n) < 0.632)).to(where)
-            cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
-            gram.diagonal().add_(gram.diagonal().mean())
-            counts = gram.new_ones(n)
-            seconds[n] = busy_seconds(partial(DualRidge.factorise, weights=counts, regularization=0.0), gram)
-            factor = DualRidge.factorise(gram, counts, 0.0)
-        large = max(sizes)
-        factorisation = Growth.fitted(seconds)
-        columns = torch.ones(large, 512, dtype=X.dtype, device=where)
-        multiplication = best_seconds(lambda: factor.whiten(columns), where) / (large**2 / 2 * 512)
+        entry = best_seconds(lambda: kernel.ntk_product(points, some, ones), where) / (n * few)
+        pair = best_seconds(partial(kernel.ntk_gram, points), where, 3) / (n * (n + 1) / 2)
+        gram, kept = kernel.ntk_gram(points), torch.from_numpy(np.flatnonzero(rng.random(n) < 0.632)).to(where)
+        cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
+        factor, columns = DualRidge.factorise(gram, X.new_ones(n), _RIDGE), X.new_ones(n, 512)
+        multiplication = best_seconds(lambda: factor.whiten(columns), where) / (n**2 / 2 * 512)
+        factorisation = _growth(network, X, Solver(Converged(), _RIDGE), _SIZES[where.type])
         return cls(
             factorisation.cubic,
             factorisation.quadratic,
@@ -183,9 +165,9 @@ class Rates:
             pair,
             cut,
             multiplication,
-            _evaluation(X[:256]),
-            _handling(n_features, where),
-            _task(network, X),
+            evaluation=_evaluation(X[:256]),
+            row=_handling(n_features, where),
+            task=_task(network, X),
         )
 
     def completed(self, job: Job) -> Rates:
@@ -226,6 +208,19 @@ def _kernel_network(job: Job) -> MLP:
 
 def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:
     return torch.tensor(np.random.default_rng(0).normal(size=(max(_SIZES[device.type]), n_features)), device=device)
+
+
+def _growth(network: MLP, X: Tensor, solver: Solver, sizes: tuple[int, ...]) -> Growth:
+    return Growth.fitted({n: _solve_seconds(network, X[:n], solver) for n in sizes})
+
+
+def _solve_seconds(network: MLP, X: Tensor, solver: Solver) -> float:
+    """Of a system of these rows, with its matrix there."""
+    kernel, system = (
+        PopulationKernel(network),
+        System(torch.arange(len(X)), X.new_ones(len(X)), torch.sin(X[:, None, :1]), False),
+    )
+    return busy_seconds(lambda matrix: solver(matrix, system), kernel.ntk_gram(kernel.profile(X)))
 
 
 def _evaluation(X: torch.Tensor) -> float:

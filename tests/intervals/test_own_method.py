@@ -74,7 +74,7 @@ class TestThroughEverything:
         centre, interval = reg.predict_interval(X_NEW)
         prediction = reg.get_prediction(X_NEW)
         assert prediction.degrees_of_freedom == 9
-        assert_array_equal(centre, prediction.mean)
+        assert_allclose(centre, prediction.mean, rtol=1e-12)
         assert_allclose(reg.predict(X_NEW), prediction.mean, rtol=1e-10)
         assert_array_equal(interval[..., 0], prediction.conf_int())
         assert (prediction.standard_error > 0).all()

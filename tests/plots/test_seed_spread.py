@@ -57,7 +57,7 @@ def test_networks_of_ones_own_and_several_outputs():
     networks = reg.sample_networks(NEW, 5, random_state=0)
     display = SeedSpreadDisplay.from_predictions(reg.get_prediction(NEW), networks, output=1)
     assert_array_equal(display.networks, networks[..., 1])
-    assert_array_equal(display.prediction.mean, reg.predict(NEW)[:, 1])
+    assert_allclose(display.prediction.mean, reg.predict(NEW)[:, 1], rtol=1e-10)
     with pytest.raises(InvalidInputError, match="2 outputs"):
         SeedSpreadDisplay.from_predictions(reg.get_prediction(NEW), networks)
 

@@ -55,10 +55,10 @@ def test_counts_are_repeated_rows(engine, seed, network, regularization):
     X, y, X_new = data(seed)
     counts = np.random.default_rng(seed).multinomial(N, np.full(N, 1 / N), size=2)
     found = engine.fit(Task(torch.tensor(X), torch.tensor(y)[:, None], network, regularization), Plan(counts, (0,)), n_jobs=1)
-    predictions = found.predict(torch.tensor(X_new))
+    predictions = found.predict(NewPoints(torch.tensor(X_new)))
     repeated = np.repeat(np.arange(N), counts[0])
     task = Task(torch.tensor(X[repeated]), torch.tensor(y[repeated])[:, None], network, regularization)
-    once = engine.fit(task, Plan(np.ones((1, N), dtype=np.int64), (0,)), n_jobs=1).predict(torch.tensor(X_new))
+    once = engine.fit(task, Plan(np.ones((1, N), dtype=np.int64), (0,)), n_jobs=1).predict(NewPoints(torch.tensor(X_new)))
     assert_allclose(predictions[0], once[0], rtol=1e-7, atol=1e-9)
 
 
@@ -136,8 +136,8 @@ def test_variances_are_the_diagonals_of_their_covariances(engine, seed, network,
     X, y, X_new = data(seed, outputs=2)
     task = Task(torch.tensor(X), torch.tensor(y)[:, None], network, regularization)
     trained = engine.fit(task, Plan(np.ones((1, N), dtype=np.int64), (0,)), n_jobs=1)
-    at, other = torch.tensor(X_new), torch.tensor(X_new[::-1].copy())
-    joint = trained.posterior_covariance(torch.cat([at, other]))
+    at, other = NewPoints(torch.tensor(X_new)), NewPoints(torch.tensor(X_new[::-1].copy()))
+    joint = trained.posterior_covariance(NewPoints(torch.cat([at.inputs, other.inputs])))
     m = len(at)
     variance = joint.diagonal(dim1=1, dim2=2).T
     assert_allclose(trained.posterior_variance(at), variance[:m], rtol=1e-7, atol=1e-10)
@@ -164,7 +164,7 @@ def test_leaving_a_row_out_is_a_fit_to_the_others(engine, seed, network, regular
     found = trained(np.arange(N), regularization).leave_out(torch.tensor(rows))
     for place, row in enumerate(rows):
         without = trained(np.delete(np.arange(N), row), regularization * N / (N - 1))
-        base, auxiliary = without.predict(torch.tensor(X[row : row + 1]))[0, 0, :, 0]
+        base, auxiliary = without.predict(NewPoints(torch.tensor(X[row : row + 1])))[0, 0, :, 0]
         assert_allclose(found.errors[place, 0], y[row, 0] - (base - auxiliary), rtol=1e-6, atol=1e-9)
 
 

@@ -131,7 +131,7 @@ TRAINED = NetworkEngine(width=512, trainer=GaussNewton(steps=100, tolerance=1e-8
 @pytest.mark.parametrize("engine", [KernelEngine(), LinearizedEngine(width=64), TRAINED])
 def test_a_scale_of_the_loss_is_a_scale_of_the_penalty(engine):
     plan = Plan(np.stack([np.ones(30, np.int64), np.random.default_rng(1).integers(0, 3, 30)]), (0,))
-    points = torch.linspace(-1, 1, 10, dtype=torch.float64).reshape(5, 2)
+    points = NewPoints(torch.linspace(-1, 1, 10, dtype=torch.float64).reshape(5, 2))
     own = engine.fit(a_task(Scaled(3.0), 3.0), plan)
     square = engine.fit(a_task(Squared(), 1.0), plan)
     tolerance = 1e-6 if isinstance(engine, NetworkEngine) else 1e-12

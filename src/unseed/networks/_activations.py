@@ -46,6 +46,7 @@ class Activation:
     --------
     >>> from unseed import MLP
     >>> from unseed.kernels import nngp
+    >>> from unseed.networks import Activation
     >>> bump = Activation("bump", lambda u: torch.exp(-u.square() / 2))
     >>> bump.normalisation.__round__(6)
     1.732051

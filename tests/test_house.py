@@ -21,7 +21,7 @@ FILES = sorted(SRC.rglob("*.py"))
 OWNERS = (unseed.engines, unseed.networks)  # packages whose classes nobody else asks for
 
 # Ceilings that only come down: what still breaks a rule today. Lower them whenever the tree allows it.
-TYPE_QUESTIONS = 50  # goal: 2
+TYPE_QUESTIONS = 0
 LONG_FILES = 4  # goal: 0
 LONG_FUNCTIONS = 0
 REGISTRIES = 0

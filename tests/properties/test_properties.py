@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from unseed import MLP, InfinitesimalJackknife, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
 from unseed._resampling import Plan
-from unseed.engines import Task
+from unseed.engines import NewPoints, Task
 
 N, D, SEEDS = 14, 2, st.integers(0, 10_000)
 NETWORKS = st.builds(

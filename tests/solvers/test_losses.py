@@ -13,7 +13,7 @@ from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._solvers import Objective
-from unseed.engines import Task
+from unseed.engines import NewPoints, Task
 from unseed.errors import InvalidInputError
 from unseed.losses import Loss, Squared, check_labels, check_trainable, constant_curvature, newton_step, resolve_loss
 from unseed.networks import MLPBatch

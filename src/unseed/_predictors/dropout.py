@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -46,8 +47,7 @@ class DropoutNetwork:
     def restore(cls, record: Record, network: MLP, device: torch.device) -> DropoutNetwork:
         """From `state`."""
         scaling = Scaling.restore(record.part("scaling"))
-        batch = restore_batch(record, network, torch.zeros(1, *scaling.x_mean.shape), scaling.n_outputs)
-        assert isinstance(batch, MLPBatch)
+        batch = cast(MLPBatch, restore_batch(record, network, torch.zeros(1, *scaling.x_mean.shape), scaling.n_outputs))
         parameters = record.tensor("parameters", device, 1, None)
         batch.check_length(parameters.shape[1], record)
         rate, streams = record.fact("rate", float), Streams(record.whole_number("seed"))
@@ -81,8 +81,7 @@ def train_dropout(
 
     A number of steps has momentum and a rate that suits the network; `GradientDescent` is taken at its word.
     """
-    batch = objective.batch
-    assert isinstance(batch, MLPBatch)
+    batch = cast(MLPBatch, objective.batch)  # nothing else gets here
     steps, momentum, speed = _pace(objective, rate, trainer)
     parameters = objective.start.clone()
     velocity = torch.zeros_like(parameters)

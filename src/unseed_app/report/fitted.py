@@ -8,16 +8,10 @@ from importlib.metadata import version
 from typing import Any
 
 from unseed import __version__
-from unseed.engines import KernelEngine, LinearizedEngine, NetworkEngine
 from unseed.intervals import describe
 from unseed.networks import MLP
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
-_ENGINES = {
-    KernelEngine: "infinitely wide, in closed form",
-    LinearizedEngine: "finite width, linearised, in closed form",
-    NetworkEngine: "finite width, really trained",
-}
 
 
 @dataclass(frozen=True)
@@ -65,9 +59,9 @@ def facts_of(estimator: Any, n_features: int) -> tuple[Fact, ...]:
         blocks = f" in {estimator.n_blocks_:,} blocks" if hasattr(estimator, "n_blocks_") else ""
         facts.append(("Trained on", f"{rows:,} rows{blocks}, {n_features:,} feature{'s'[: n_features != 1]}"))
     facts.append(("Network", _network(estimator)))
-    engine = next((words for kind, words in _ENGINES.items() if isinstance(getattr(estimator, "engine_", None), kind)), None)
+    engine = getattr(estimator, "engine_", None)
     if engine is not None:
-        facts.append(("Engine", engine))
+        facts.append(("Engine", engine.describe()))
     facts.append(("Regularisation λ", f"{estimator.regularization_:.3g}"))
     method = getattr(estimator, "interval_", None)
     if method is not None:

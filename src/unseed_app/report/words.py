@@ -7,7 +7,6 @@ from typing import Any
 
 from unseed._estimators import BlockwisePNCRegressor, DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor
 from unseed._findings import Finding
-from unseed.engines import KernelEngine
 
 PREDICTION_INTERVAL = "where one new, noisy observation will be"
 
@@ -86,7 +85,7 @@ def _of_pnc(estimator: PNCRegressor) -> Wording:
     is_for_truth = estimator.interval_.uses_posterior
     target = "where the function itself is" if is_for_truth else "where this network would be with unlimited training rows"
     seed = "another seed would have moved a single network's prediction by this much"
-    if isinstance(estimator.engine_, KernelEngine):
+    if estimator.engine_.is_infinite:
         seed += "; the PNC prediction does not depend on it"
     else:
         seed += "; PNC takes it out, up to what a finite width leaves"

@@ -17,7 +17,7 @@ test: $(VENV)/.installed-dev
 pytest: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not slow" --cov --cov-report=term
 
-test-slow: $(VENV)/.installed-dev
+test-slow: $(VENV)/.installed-slow
 	$(BIN)/python -m pytest -m slow -s --no-header
 
 # Every number that a user can see, with the commit before and now.
@@ -50,11 +50,11 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 
-# One stamp per set of extras: .installed-all, .installed-dev, .installed-docs
+# One stamp per set of extras: .installed-all, .installed-dev, .installed-slow, .installed-docs
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing unseed[$*] into $(VENV) …"
 	$(PIP) install -c constraints.txt -e '.[$*]'
-	@test '$*' != dev || $(MAKE) --no-print-directory chromium
+	@test -z '$(filter dev slow,$*)' || $(MAKE) --no-print-directory chromium
 	touch $@
 
 # Other methods to compare with. Best effort: `unseed benchmark` names those that it leaves out. laplace-torch asks for torchvision

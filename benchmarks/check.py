@@ -22,6 +22,7 @@ from typing import Any
 import cost_of_intervals as benchmark
 from cost_of_intervals import floors
 from cost_of_intervals.floors import Job
+from unseed import replaced
 from unseed.intervals import Batching
 
 BASELINE, TOLERANCE = Path(__file__).parent / "baseline.json", 1.5
@@ -132,7 +133,8 @@ ADVICE = {
 def main() -> int:
     here = machine()
     if "--store" in sys.argv:
-        BASELINE.write_text(json.dumps({"machine": here, "ratios": ratios()}, indent=1) + "\n")
+        with replaced(BASELINE) as part:
+            part.write_text(json.dumps({"machine": here, "ratios": ratios()}, indent=1) + "\n")
         print(f"Stored in {BASELINE}.")
         return 0
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}

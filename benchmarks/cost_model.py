@@ -18,7 +18,16 @@ import numpy as np
 import torch
 
 from limits import FEATURES, NETWORK, data, machine
-from unseed import SGD, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
+from unseed import (
+    SGD,
+    BlockwisePNCRegressor,
+    GradientDescent,
+    KernelEngine,
+    LinearizedEngine,
+    NetworkEngine,
+    PNCRegressor,
+    replaced,
+)
 from unseed.costs import Job, Rates, forecast
 from unseed.engines import Engine
 
@@ -117,7 +126,8 @@ def main() -> int:
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])] if options.device == "all" else [options.device]
     found = {"machine": machine(), **{device: compare(device) for device in devices}}
     if options.out:
-        options.out.write_text(json.dumps(found, indent=1) + "\n")
+        with replaced(options.out) as part:
+            part.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

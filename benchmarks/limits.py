@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from scipy.linalg import lapack
 
-from unseed import MLP, BlockwisePNCRegressor, PNCRegressor, predict_interval_many
+from unseed import MLP, BlockwisePNCRegressor, PNCRegressor, predict_interval_many, replaced
 
 NETWORK = MLP(bias_scale=1.0, scale_inputs=True)
 OPTIONS: dict[str, Any] = {"network": NETWORK, "regularization": 1e-3, "random_state": 0}
@@ -267,7 +267,8 @@ def main() -> int:
         found["figures"][name] = json.loads(done.stdout.splitlines()[-1])
         print(name, json.dumps(found["figures"][name]), flush=True)
         if options.out:
-            options.out.write_text(json.dumps(found, indent=1) + "\n")
+            with replaced(options.out) as part:
+                part.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from unseed import replaced
+
 Blocks = Mapping[str, Callable[[], str]]
 
 
@@ -31,4 +33,5 @@ def write(page: Path, blocks: Blocks) -> None:
     new = refreshed(text, blocks)
     if "--check" in sys.argv:
         sys.exit(0 if new == text else f"{page.name} is not what the figures say; run python {sys.argv[0]}")
-    page.write_text(new)
+    with replaced(page) as part:
+        part.write_text(new)

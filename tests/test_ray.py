@@ -10,14 +10,14 @@ from numpy.testing import assert_allclose
 from unseed import MLP, BlockwisePNCRegressor, PNCRegressor
 from unseed_paper import Experiment, reproduce
 
-ray = pytest.importorskip("ray")
+ray = pytest.importorskip("ray", reason="Ray is not installed; make test-slow installs it")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(900, 4))  # nine blocks, more than two waves
 Y = np.sin(X).sum(axis=1) + 0.1 * RNG.normal(size=900)
 OPTIONS = {"network": MLP(bias_scale=1.0), "regularization": 1e-3, "random_state": 0}
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from cost_of_intervals.timing import Benchmark
 from cost_of_intervals.words import describe
+from unseed import replaced
 from unseed.errors import InvalidInputError
 
 
@@ -60,7 +61,8 @@ def _write(figures: dict[str, Any], out: Path | None) -> bool:
     if out is None or not (figures["seconds"] or figures["growth"]):
         return False
     try:
-        out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        with replaced(out) as part:
+            part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise _refusal(out, error) from error
     return True

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 from problems import CELLS, PAPER_CELLS
 
+from unseed import replaced
+
 HERE = Path(__file__).parent
 ENOUGH = 20
 """Data sets below which the worst points are those of chance."""
@@ -170,7 +172,8 @@ def main() -> None:
     options = parser.parse_args()
     text = page(Board(options.records), options.same_machine)
     if options.out:
-        options.out.write_text(text)
+        with replaced(options.out) as part:
+            part.write_text(text)
     print(text)
 
 

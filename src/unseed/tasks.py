@@ -39,15 +39,13 @@ def outcomes(
     >>> list(outcomes((delayed(abs)(i) for i in (-1, -2)), n_jobs=1, ahead=2))
     [1, 2]
     """
-    yield from _begun(tasks, n_jobs, ahead, prefer, ordered)
+    yield from begun(tasks, n_jobs, ahead=ahead, prefer=prefer, ordered=ordered)
 
 
-def begun(tasks: Iterable[Any], n_jobs: int | None, *, ahead: int) -> Iterator[Any]:
+def begun(
+    tasks: Iterable[Any], n_jobs: int | None, *, ahead: int, prefer: str | None = None, ordered: bool = True
+) -> Iterator[Any]:
     """The same, the first of them at work already when this returns, where the backend can do so; all must be taken."""
-    return _begun(tasks, n_jobs, ahead, None, True)
-
-
-def _begun(tasks: Iterable[Any], n_jobs: int | None, ahead: int, prefer: str | None, ordered: bool) -> Iterator[Any]:
     backend, _ = get_active_backend(prefer=prefer)
     if not getattr(backend, "supports_return_generator", False):
         return _in_waves(tasks, n_jobs, ahead, prefer)

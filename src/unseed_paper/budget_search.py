@@ -17,6 +17,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import stats
 
+from unseed import replaced
 from unseed.kernels import nngp, ntk
 from unseed_paper.preparation import REPLICATIONS, resample_counts
 from unseed_paper.printed import printed_figures
@@ -148,7 +149,8 @@ def main() -> None:
         "errors": search_errors(sizes, options.error_repetitions, options.n_jobs),
     }
     lines = json.dumps(found, indent=1, ensure_ascii=False)
-    options.out.write_text(lines + "\n", encoding="utf-8")
+    with replaced(options.out) as part:
+        part.write_text(lines + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

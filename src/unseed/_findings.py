@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_PLAIN = {True: "fine", False: "not as it should be"}
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -22,6 +20,11 @@ class Finding:
         What to do, for when it does not.
     if_it_holds, if_not : str
         What that means to a reader, in a sentence.
+
+    Examples
+    --------
+    >>> Finding("networks that did not converge", 0, 1, "widen the network", if_it_holds="Every network converged.").sentence
+    'Every network converged.'
     """
 
     name: str
@@ -39,7 +42,18 @@ class Finding:
     @property
     def sentence(self) -> str:
         """What it means, in plain words."""
-        return (self.if_it_holds if self.holds else self.if_not) or f"{self.name}: {_PLAIN[self.holds]}."
+        plain = "fine" if self.holds else "not as it should be"
+        return (self.if_it_holds if self.holds else self.if_not) or f"{self.name}: {plain}."
+
+    @property
+    def figures(self) -> str:
+        """What was looked at, and what it should be."""
+        return f"{self.name}: {self.value:.2g}, should be below {self.limit:.2g}"
+
+    @property
+    def what_to_do(self) -> str:
+        """The advice where it is needed, as a sentence; empty where it is not."""
+        return "" if self.holds else f"{self.advice}."
 
 
 @dataclass(frozen=True)

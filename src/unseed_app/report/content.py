@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from unseed._findings import Finding
 from unseed._progress import Progress
 from unseed._results import FloatArray, Prediction
 from unseed.errors import InvalidInputError, NotAvailableError
@@ -17,7 +18,7 @@ from unseed_app.report.features import Answers, Band, Features, Indices, Reason
 from unseed_app.report.fitted import Fact, Reproduction, facts_of, reproduction_of
 from unseed_app.report.held_out import HeldOut
 from unseed_app.report.predicting import asks_for_seeds, n_pieces, predict_in_pieces
-from unseed_app.report.words import PlainFinding, Wording, in_words, wording_of
+from unseed_app.report.words import Wording, wording_of
 
 _SEEDS, _ROWS_WITH_SEEDS = 20, 12
 
@@ -80,7 +81,7 @@ class Report:
         How relevance was found.
     rows_with_seeds : array of int
         Rows of ``draws``.
-    findings : tuple of PlainFinding
+    findings : tuple of Finding
         What does not hold comes first.
     outlook : str
     far_rows : tuple of int or None
@@ -99,7 +100,7 @@ class Report:
     shown: Indices
     order_of_features: str
     rows_with_seeds: Indices
-    findings: tuple[PlainFinding, ...]
+    findings: tuple[Finding, ...]
     outlook: str
     far_rows: tuple[int, ...] | None
     unknown: tuple[str, ...]
@@ -210,16 +211,16 @@ def _draw_seeds(estimator: Any, rows: HeldOut, prediction: Prediction) -> tuple[
     return chosen, np.moveaxis(draws.reshape(_SEEDS, *centre.shape) - centre, 0, 1)
 
 
-def _diagnosis(estimator: Any, rows: HeldOut) -> tuple[tuple[PlainFinding, ...], str, tuple[int, ...] | None]:
-    """Findings in words, what does not hold first; the outlook; rows that are far, where that can be told."""
+def _diagnosis(estimator: Any, rows: HeldOut) -> tuple[tuple[Finding, ...], str, tuple[int, ...] | None]:
+    """Findings, what does not hold first; the outlook; rows that are far, where that can be told."""
     if not hasattr(estimator, "diagnose"):
         return (), "", None
     try:
         diagnosis, far_is_known = estimator.diagnose(rows.given), True
     except InvalidInputError:  # no posterior, so nothing is known of distances
         diagnosis, far_is_known = estimator.diagnose(), False
-    plain = sorted(map(in_words, diagnosis.findings), key=lambda finding: finding.holds)
-    return tuple(plain), diagnosis.outlook, diagnosis.far_points if far_is_known else None
+    findings = sorted(diagnosis.findings, key=lambda finding: finding.holds)
+    return tuple(findings), diagnosis.outlook, diagnosis.far_points if far_is_known else None
 
 
 def _why_no_seeds(estimator: Any, rows: HeldOut, wording: Wording) -> str:

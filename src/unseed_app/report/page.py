@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unseed._findings import Finding
 from unseed_app.report.content import Output, Report
 from unseed_app.report.features import Band
-from unseed_app.report.words import PARTS, PREDICTION_INTERVAL, PlainFinding
+from unseed_app.report.words import PARTS, PREDICTION_INTERVAL
 
 _SCRIPTS = ("dom.js", "charts.js", "intervals.js", "row.js", "table.js", "main.js")
 
@@ -226,9 +227,9 @@ def _findings(report: Report) -> str:
     return f'<ul class="findings">{"".join(map(_finding, report.findings))}</ul>{outlook}'
 
 
-def _finding(finding: PlainFinding) -> str:
+def _finding(finding: Finding) -> str:
     mark, kind = ("holds", "ok") if finding.holds else ("check", "check")
-    advice = f" What to do: {escape(finding.advice)}" if finding.advice else ""
+    advice = f" What to do: {escape(finding.what_to_do)}" if finding.what_to_do else ""
     return (
         f'<li class="{kind}"><span class="mark">{mark}</span> <span><strong>{escape(finding.sentence)}</strong>{advice} '
         f"<small>{escape(finding.figures)}</small></span></li>"

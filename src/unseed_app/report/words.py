@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from unseed._estimators import BlockwisePNCRegressor, DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor
-from unseed._findings import Finding
 
 PREDICTION_INTERVAL = "where one new, noisy observation will be"
 
@@ -110,79 +109,3 @@ def _of_ensemble(estimator: DeepEnsembleRegressor) -> Wording:
             "What other training data would change: the members all saw the same rows.",
         )
     return Wording("where this predictor would be with unlimited training rows", "data", _DATA, seed, False, _WITHOUT_BIAS)
-
-
-FINDINGS = {
-    "structure left in the errors, share of them": (
-        "The errors look like noise: no pattern is left in them.",
-        "There is a pattern left in the errors.",
-    ),
-    "left-out errors over what is expected, squared": (
-        "Rows left out one at a time are missed by no more than the model expects.",
-        "Rows left out one at a time are missed by more than the model expects.",
-    ),
-    "noise, share of the variance of y": (
-        "The features explain more than noise.",
-        "Almost everything in y looks like noise to this model.",
-    ),
-    "evidence per row that another network has more": (
-        "No network that was tried fits the data clearly better.",
-        "Another network would fit these data clearly better.",
-    ),
-    "points far from the training rows, share": (
-        "Few or none of the rows here lie outside what the training rows cover.",
-        "Many of the rows here lie outside what the training rows cover.",
-    ),
-    "condition number of the kernel matrix": (
-        "The arithmetic is accurate.",
-        "Rounding errors may show: the equations behind the fit are nearly singular.",
-    ),
-    "bias of the resamples, in half widths": (
-        "Fits to parts of the data scatter around the full fit instead of leaning to one side.",
-        "Fits to parts of the data all lean to one side of the full fit: there is bias that more data would move.",
-    ),
-    "gradient left, relative to the start's": (
-        "Training went on until little was left to gain.",
-        "Training stopped before it was finished.",
-    ),
-    "networks that did not converge": ("Every network converged.", "Some networks did not converge."),
-    "change of the tangent kernel in training": (
-        "The networks are wide enough: training hardly changed how they respond.",
-        "The networks are too narrow for the theory: training changed how they respond.",
-    ),
-    "distance of the parameters from their start": (
-        "The weights stayed near their start, as the theory needs.",
-        "The weights moved far from their start, further than the theory allows for.",
-    ),
-    "trained against linearised prediction, in half widths": (
-        "Trained networks agree with their linear approximation.",
-        "Trained networks differ visibly from their linear approximation.",
-    ),
-}
-"""What each finding of `diagnose` says when it holds, and when it does not."""
-
-
-@dataclass(frozen=True)
-class PlainFinding:
-    """A finding as a sentence, with its figures and, where it does not hold, what to do."""
-
-    sentence: str
-    holds: bool
-    figures: str
-    advice: str
-
-
-def in_words(finding: Finding) -> PlainFinding:
-    """The sentence for a finding; its own name where there is none.
-
-    Examples
-    --------
-    >>> in_words(Finding("networks that did not converge", 0, 1, "widen the network")).sentence
-    'Every network converged.'
-    """
-    fallback = f"{finding.name}: {'fine' if finding.holds else 'not as it should be'}."
-    sentences = FINDINGS.get(finding.name, (fallback, fallback))
-    figures = f"{finding.name}: {finding.value:.2g}, should be below {finding.limit:.2g}"
-    return PlainFinding(
-        sentences[0 if finding.holds else 1], finding.holds, figures, "" if finding.holds else f"{finding.advice}."
-    )

@@ -14,7 +14,7 @@ from unseed import (
     PNCRegressor,
     read_document,
 )
-from unseed._persistence.tensors import narrow
+from unseed._persistence.codec import narrow
 from unseed.errors import InvalidInputError, NotAvailableError
 
 RNG = np.random.default_rng(0)

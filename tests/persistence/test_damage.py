@@ -252,7 +252,7 @@ def test_a_header_longer_than_the_file(model):
     changed = struct.pack("<Q", 1 << 60) + content[8:]
     (model / TENSORS).write_bytes(changed)
     signed(model, put("files", TENSORS, value={"bytes": len(changed), "sha256": _digest(changed)}))
-    refused(model, "cut short")
+    refused(model, "not a safetensors file")
 
 
 @pytest.mark.parametrize(

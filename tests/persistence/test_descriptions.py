@@ -20,7 +20,7 @@ from unseed import (
     MonteCarloMean,
     NetworkEngine,
 )
-from unseed._persistence.descriptions import NotDescribableError, describe, rebuild
+from unseed._persistence.codec import NotDescribableError, describe, rebuild
 from unseed._selection import Candidate, Selection
 from unseed.intervals import METHODS
 
@@ -44,9 +44,9 @@ def test_options_come_back_equal_through_json(option):
 def test_every_public_option_is_known():
     not_options = {"Components", "Diagnosis", "Prediction"}
     fields = [name for name in unseed.__all__ if hasattr(getattr(unseed, name), "__dataclass_fields__")]
-    from unseed._persistence.descriptions import _OPTIONS
+    from unseed._persistence.codec import OPTIONS
 
-    assert set(fields) - not_options <= _OPTIONS.keys()
+    assert set(fields) - not_options <= OPTIONS.keys()
 
 
 def test_a_subclass_with_an_options_name_is_not_that_option():

@@ -14,7 +14,7 @@ from unseed._selection import Choice
 from unseed._state import Record
 from unseed.engines import Engine, KernelEngine, Task, Trained
 from unseed.losses import Loss, Squared
-from unseed.networks import restore_initial_mean
+from unseed.networks import MLP, restore_initial_mean
 
 
 def restore_pnc(
@@ -62,6 +62,8 @@ def _restore_rows(
     record: Record, n_groups: int, choice: Choice, loss: Loss, scaling: Scaling, plan: Plan, device: torch.device
 ) -> Task:
     task = Task.restore(record.part("rows"), n_groups, choice.network, choice.regularization, loss, device)
+    if isinstance(choice.network, MLP):
+        choice.network.first_layer_factors(scaling.x_mean.size)  # a relevance per feature must fit the features
     if task.X.shape != (plan.n_rows, *scaling.x_mean.shape) or task.labels.shape[2] != scaling.n_outputs:
         raise record.fault("rows, labels, counts and units are not of the same shape")
     return task

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unseed._machine import resolve_device
-from unseed._persistence import Compression, bytes_of, check_target, code_among, read_model, write_model
+from unseed._persistence import Compression, bytes_of, code_among, read_model, write_model
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._state import Record, State
@@ -45,7 +45,6 @@ class Saved(BaseEstimator):
             Further documents for the same folder, such as ``{"table.json": {...}}``; `unseed.read_document` reads them.
         """
         check_is_fitted(self, "is_fitted_")
-        check_target(path)
         write_model(path, type(self).__name__, self.get_params(deep=False), self._whole_state(), extra or {})
 
     @classmethod
@@ -61,16 +60,16 @@ class Saved(BaseEstimator):
             Constructor arguments that could not be stored, because they are code: ``network=make_module``,
             ``initial_mean=function``.
         """
-        saved = read_model(path, cls.__name__, given)
+        parameters, record = read_model(path, cls.__name__, given)
         try:
-            estimator = cls(**saved.parameters)
+            estimator = cls(**parameters)
         except TypeError as error:
-            raise saved.fitted.fault(f"its arguments are not those of {cls.__name__} ({error})") from error
+            raise record.fault(f"its arguments are not those of {cls.__name__} ({error})") from error
         if device is not None:
             estimator.device = device
-        estimator._read(saved.fitted, estimator._available_device(device is not None), has_code=saved.needs_look)
-        if saved.needs_look:
-            estimator._compare(saved.fitted.part("witness"))
+        estimator._read(record, estimator._available_device(device is not None), has_code=bool(given))
+        if given:
+            estimator._compare(record.part("witness"))
         return estimator
 
     def size_in_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The same numbers on a GPU, sooner: one large fit, a hundred small ones together, and networks that are really trained."""
+"""The same numbers on a GPU, sooner: one large fit, a hundred small ones together, and trained networks."""
 
 import sys
 import time

@@ -17,9 +17,10 @@ from oracles.regression import influence_by_complex_step, influence_by_theorem, 
 from unseed import MLP, Converged, GradientDescent, GradientFlow, KernelEngine
 from unseed import _resampling as resampling
 from unseed._random import Streams
+from unseed._state import Record
 from unseed.engines import NewPoints, Task
 from unseed.engines import _forecast as forecast
-from unseed.errors import InvalidInputError, NotEnoughMemoryError
+from unseed.errors import InvalidInputError, ModelFileError, NotEnoughMemoryError
 from unseed.kernels import nngp, ntk
 
 RNG = np.random.default_rng(0)
@@ -192,6 +193,18 @@ print(memory("VmHWM") - before)
     ratio = (forecast.kernel_memory(plan, copies).needed() + 12e6) / int(done.stdout)
     # Pieces that were freed but not yet given back to the system make the peak vary: seen are 0.79 to 1.35.
     assert 0.66 < ratio < 1.6
+
+
+def test_rows_that_the_network_cannot_see_are_refused_when_a_model_is_read():
+    network = MLP(bias_scale=1.0, input_scale=[2.0, 0.5])
+    task, plan = replace(TASK, network=network), resampling.full(24)
+    trained = KernelEngine().fit(task, plan)
+    state = trained.state()
+    record = Record("model", {"kind": "kernel"}, {"dual_base": state["dual_base"].numpy()})
+    assert_allclose(KernelEngine().restore(record, task, plan).predict(NEW), trained.predict(NEW), rtol=1e-12)
+    assert_allclose(KernelEngine().restore(record, task, plan).noise_variance(), trained.noise_variance(), rtol=1e-12)
+    with pytest.raises(ModelFileError, match=r"input_scale has 3 entries for rows of shape \(2,\)"):
+        KernelEngine().restore(record, replace(task, network=replace(network, input_scale=[1.0, 2.0, 3.0])), plan)
 
 
 def test_unknown_training_is_refused():

@@ -270,7 +270,7 @@ class PNCRegressor(IntervalRegressor):
         self._tell_convergence()
 
     def _resolve_interval(self, n_rows: int) -> IntervalMethod:
-        return resolve_interval(self.interval, n_rows, has_posterior=resolve_engine(self.engine).converges)
+        return resolve_interval(self.interval, n_rows, has_posterior="posterior" in resolve_engine(self.engine).capabilities)
 
     def _tell_convergence(self) -> None:
         """Where networks were trained step by step."""

@@ -18,7 +18,7 @@ from unseed._resampling import Plan
 from unseed._residuals import MIN_ROWS
 from unseed._results import FloatArray
 from unseed._selection import Choice, Selection
-from unseed.engines import Engine, KernelEngine, Network, Task, Trained
+from unseed.engines import Capability, Engine, KernelEngine, Network, Task, Trained
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
 from unseed.losses import Loss, Squared, check_labels, check_trainable
@@ -91,18 +91,24 @@ class Recipe:
         return Outcome(replicates, task, choice, (data.X[pairs[0]] + data.X[pairs[1]]) / 2)
 
     def _check_convergence(self) -> None:
-        method, engine = self.interval, self.engine
-        if method.uses_influence and not engine.converges:
-            raise InvalidInputError(f"interval={method} needs converged training; engine={engine} stops earlier")
+        method = self.interval
+        if method.uses_influence:
+            self._need("influence", f"interval={method}")
         if method.uses_influence and self.regularization == 0:
             raise InvalidInputError(
                 "regularization=0 leaves no residuals, and without them the infinitesimal jackknife has no spread to see; "
                 "use a positive regularization or interval='half_sampling'"
             )
-        if method.uses_posterior and not engine.converges:
-            raise InvalidInputError(
-                f"interval={method} needs converged training; engine={engine} stops earlier: use interval='sectioning'"
-            )
+        if method.uses_posterior:
+            self._need("posterior", f"interval={method}", ": use interval='sectioning'")
+
+    def _need(self, capability: Capability, asked: str, remedy: str = "") -> None:
+        """What an option needs of the networks must be what the engine's can be asked."""
+        if capability in self.engine.capabilities:
+            return
+        if not self.engine.converges:
+            raise InvalidInputError(f"{asked} needs converged training; engine={self.engine} stops earlier{remedy}")
+        raise InvalidInputError(f"{asked} needs the capability {capability!r}; engine={self.engine} does not name it{remedy}")
 
     def _check_left_out(self, plan: Plan) -> None:
         """What leave-one-out errors are asked for must have them."""
@@ -110,8 +116,7 @@ class Recipe:
         asked = [text for text in asked if "varying" in text or "conformal" in text]
         if not asked:
             return
-        if not self.engine.converges:
-            raise InvalidInputError(f"{asked[0]} needs converged training; engine={self.engine} stops earlier")
+        self._need("posterior", asked[0])
         if len(plan.reference) > 1:
             raise InvalidInputError(
                 f"{asked[0]} needs a network on all rows, and interval={self.interval} has none; use 'sectioning'"

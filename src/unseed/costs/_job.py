@@ -138,7 +138,7 @@ class Job:
         if isinstance(estimator, BlockwisePNCRegressor):
             return job._in_blocks(estimator)._with_network(estimator.network)
         engine = resolve_engine(estimator.engine)
-        interval = resolve_interval(estimator.interval, rows, has_posterior=engine.converges)
+        interval = resolve_interval(estimator.interval, rows, has_posterior="posterior" in engine.capabilities)
         job = replace(job, engine=engine, interval=interval, workers=_at_a_time(estimator.n_jobs))
         return job._with_network(estimator.network)
 

@@ -218,11 +218,11 @@ class AnchoredReplicates(Trained):
         return _root(self.kernel, self._points)
 
     def _profile(self, points: NewPoints) -> Profile:
-        return points.once(("profile", id(self)), lambda: self.kernel.profile(points.inputs))
+        return points.once(self, "profile", lambda: self.kernel.profile(points.inputs))
 
     def _cross(self, points: NewPoints) -> Tensor:
         """Shape (m, n_points)."""
-        return points.once(("cross-kernel", id(self)), lambda: self.kernel.ntk_cross(self._points, self._profile(points)))
+        return points.once(self, "cross-kernel", lambda: self.kernel.ntk_cross(self._points, self._profile(points)))
 
     def _features(self, points: NewPoints) -> Tensor:
         """φ of points. Shape (m, n_points)."""
@@ -231,7 +231,7 @@ class AnchoredReplicates(Trained):
             features: Tensor = torch.linalg.solve_triangular(self._factor, self._cross(points), upper=False)
             return features
 
-        return points.once(("features", id(self)), whitened)
+        return points.once(self, "features", whitened)
 
 
 def paired(kernel: PopulationKernel, left: Profile, right: Profile) -> Tensor:

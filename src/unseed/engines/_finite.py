@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Protocol
+from dataclasses import dataclass
 
 from torch import Tensor
 
+from unseed._resampling import Plan
 from unseed.engines._points import NewPoints
-from unseed.engines._protocol import CONVERGED, NOTHING, Capability, LeftOut, Trained
+from unseed.engines._protocol import NOTHING, Capability, Engine, LeftOut, Trained
 from unseed.engines._shared import pooled_noise
 from unseed.engines._tangent import TangentFit
+from unseed.engines._task import Task
 from unseed.errors import InvalidInputError
 
 
-class FiniteReplicates(Trained, Protocol):
+@dataclass(frozen=True)
+class FiniteReplicates(Trained):
     """Networks of finite width: formulas for converged networks are those of the linearisation."""
+
+    engine: Engine
+    task: Task
+    plan: Plan
 
     @property
     @abstractmethod
@@ -23,15 +30,9 @@ class FiniteReplicates(Trained, Protocol):
         """Linearised networks that stand for these data, each with the labels' difference at its rows (n_rows_r, k)."""
 
     @property
-    @abstractmethod
-    def is_converged(self) -> bool:
-        """Whether training was to go on to convergence."""
-
-    @property
     def capabilities(self) -> frozenset[Capability]:
-        """Formulas for converged networks need one of all rows."""
-        has_all_rows = self.is_converged and len(self.references) == 1
-        return CONVERGED if has_all_rows else NOTHING
+        """The engine's, where one network was trained on all rows."""
+        return self.engine.capabilities if len(self.references) == 1 else NOTHING
 
     def noise_variance(self) -> Tensor:
         """Residual sum of squares over its trace, pooled over the reference replicates (also where training stopped early)."""

@@ -17,7 +17,7 @@ from unseed._state import State
 from unseed.engines._anchored import AnchoredReplicates, choose_anchors, paired
 from unseed.engines._conditions import conditioning
 from unseed.engines._points import NewPoints, Probe
-from unseed.engines._protocol import CONVERGED, Capability, LeftOut, Trained
+from unseed.engines._protocol import CONVERGED, NOTHING, Capability, LeftOut, Trained
 from unseed.engines._shared import influence_values, pooled_noise
 from unseed.engines._systems import Factor
 from unseed.engines._task import Task, rows_of, state_of_groups
@@ -26,8 +26,6 @@ from unseed.kernels import PopulationKernel, Profile
 
 if TYPE_CHECKING:
     from unseed.engines._kernel import KernelEngine
-
-_ALWAYS: frozenset[Capability] = frozenset({"seeds", "anchors"})
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,8 @@ class KernelReplicates(Trained):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Formulas for converged networks need one of all rows; the law over seeds has no such needs."""
-        has_all_rows = self.engine.converges and len(self.plan.reference) == 1
-        return _ALWAYS | CONVERGED if has_all_rows else _ALWAYS
+        """The engine's; formulas for converged networks need one of all rows."""
+        return self.engine.capabilities - (CONVERGED if len(self.plan.reference) > 1 else NOTHING)
 
     def predict(self, points: NewPoints, replicates: Sequence[int] | None = None) -> Tensor:
         """One pass over the cross-kernel serves all replicates; where nobody else needs it, it is never held as a whole."""
@@ -193,15 +190,15 @@ class KernelReplicates(Trained):
         return self.full_factor.amplitude(self.task.difference)
 
     def _profile(self, points: NewPoints) -> Profile:
-        return points.once(("profile", id(self)), lambda: self.kernel.profile(points.inputs))
+        return points.once(self, "profile", lambda: self.kernel.profile(points.inputs))
 
     def _cross(self, points: NewPoints) -> Tensor:
         """Shape (n_rows, n_points)."""
-        return points.once(("cross-kernel", id(self)), lambda: self.kernel.ntk_cross(self.points, self._profile(points)))
+        return points.once(self, "cross-kernel", lambda: self.kernel.ntk_cross(self.points, self._profile(points)))
 
     def _known(self, points: NewPoints) -> Tensor:
         """L⁻¹k(X, x), whose squares are what the rows know of each point. Shape (n_rows, n_points)."""
-        return points.once(("whitened", id(self)), lambda: self.full_factor.whiten(self._cross(points)))
+        return points.once(self, "whitened", lambda: self.full_factor.whiten(self._cross(points)))
 
     def _smoothers(self, points: NewPoints) -> Iterable[tuple[Profile, Tensor]]:
         """Training points of each reference replicate, and c(x): how far each of their labels moves each prediction."""

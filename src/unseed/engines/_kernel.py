@@ -13,13 +13,15 @@ from unseed.engines._anchored import AnchoredReplicates
 from unseed.engines._cost import Cost, kernel_cost
 from unseed.engines._forecast import kernel_memory
 from unseed.engines._infinite import KernelReplicates
-from unseed.engines._protocol import Engine
+from unseed.engines._protocol import CONVERGED, Capability, Engine
 from unseed.engines._shared import check_training
 from unseed.engines._systems import Solver, solve_systems, systems_of
-from unseed.engines._task import Task, restore_groups, rows_of
+from unseed.engines._task import Task, check_kept, restore_groups, rows_of
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
+
+ALWAYS: frozenset[Capability] = frozenset({"seeds", "anchors"})
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class KernelEngine(Engine):
     def converges(self) -> bool:
         """The influence formula is that of the fully trained network."""
         return isinstance(self.training, Converged)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """The law over seeds does not need convergence; all other formulas do."""
+        return ALWAYS | CONVERGED if self.converges else ALWAYS
 
     @property
     def is_infinite(self) -> bool:
@@ -99,12 +106,9 @@ class KernelEngine(Engine):
         kind = record.fact("kind", str)
         if not isinstance(task.network, MLP):
             raise record.fault("a network of infinite width must be an MLP")
+        check_kept(record, kind if kind == "anchors" else "kernel", task, self)
         if kind == "anchors":
             return AnchoredReplicates.restore(record, self.kernel_of(task), task, plan)
-        if kind != "kernel":
-            raise record.fault(f"networks of kind {kind!r:.60} do not go with {self}")
-        if not len(task.X):
-            raise record.fault("rows are missing")
         rows = rows_of(plan, task.X.device)
         lengths = [len(own) for own in rows]
         _, n_groups, k = task.labels.shape

@@ -19,11 +19,11 @@ from unseed.engines._cost import Cost, linearized_cost
 from unseed.engines._finite import FiniteReplicates
 from unseed.engines._forecast import network_memory
 from unseed.engines._points import NewPoints, Probe
-from unseed.engines._protocol import Engine
+from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine
 from unseed.engines._shared import check_training
 from unseed.engines._starts import draw_starts
 from unseed.engines._tangent import TangentFit
-from unseed.engines._task import Task, restore_groups, rows_of, state_of_groups
+from unseed.engines._task import Task, check_kept, restore_groups, rows_of, state_of_groups
 from unseed.networks import NetworkBatch, make_batch, restore_batch
 from unseed.tasks import begun, shares_memory
 
@@ -61,6 +61,11 @@ class LinearizedEngine(Engine):
         """The influence formula is that of the fully trained network."""
         return isinstance(self.training, Converged)
 
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Formulas are those of the linearisation of a converged network."""
+        return CONVERGED if self.converges else NOTHING
+
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> LinearizedReplicates:
         """One tangent kernel and one factorisation per replicate."""
         task = task.as_ridge()
@@ -79,10 +84,7 @@ class LinearizedEngine(Engine):
 
     def restore(self, record: Record, task: Task, plan: Plan) -> LinearizedReplicates:
         """Ready to predict; tangent kernels are factorised when a question needs them."""
-        if record.fact("kind", str) != "linearized":
-            raise record.fault(f"networks of kind {record.fact('kind', str)!r:.60} do not go with {self}")
-        if not len(task.X):
-            raise record.fault("rows are missing")
+        check_kept(record, "linearized", task, self)
         device, (_, n_groups, k) = task.X.device, task.labels.shape
         batch = restore_batch(record, task.network, task.X, k)
         parameters = record.tensor("parameters", device, len(plan.counts), None)
@@ -147,9 +149,6 @@ def _solved(tangent: TangentFit, labels: Tensor, *, keeps: bool) -> Solved:
 class LinearizedReplicates(FiniteReplicates):
     """Linearised networks of every replicate, with their dual weights."""
 
-    engine: LinearizedEngine
-    task: Task
-    plan: Plan
     tangents: list[TangentFit]
     duals: list[Tensor]  # (n_rows_r, n_groups, n_outputs) each
 
@@ -183,11 +182,6 @@ class LinearizedReplicates(FiniteReplicates):
         """The replicates that stand for these data."""
         rows = rows_of(self.plan, self.task.X.device, self.plan.reference)
         return [(self.tangents[r], self.task.difference[own]) for r, own in zip(self.plan.reference, rows, strict=True)]
-
-    @property
-    def is_converged(self) -> bool:
-        """As the engine was asked for."""
-        return self.engine.converges
 
     @property
     def numbers_per_point(self) -> int:

@@ -19,9 +19,9 @@ from unseed._state import Record
 from unseed.engines._cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_elsewhere, train_group
 from unseed.engines._cost import Cost, network_cost
 from unseed.engines._forecast import network_memory
-from unseed.engines._protocol import Convergence, Engine
+from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Convergence, Engine
 from unseed.engines._starts import draw_starts
-from unseed.engines._task import Task
+from unseed.engines._task import Task, check_kept
 from unseed.engines._trained_networks import NetworkReplicates
 from unseed.errors import InvalidInputError
 from unseed.networks import NetworkBatch, make_batch, restore_batch
@@ -77,6 +77,11 @@ allow_tf32=False)
         """A fixed number of gradient steps is not the converged network the influence formula is for."""
         return not isinstance(self.trainer, GradientDescent) or self.trainer.tolerance is not None
 
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Formulas are those of the linearisation of a converged network."""
+        return CONVERGED if self.converges else NOTHING
+
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> NetworkReplicates:
         """Train all networks of all replicates.
 
@@ -117,10 +122,7 @@ allow_tf32=False)
 
     def restore(self, record: Record, task: Task, plan: Plan) -> NetworkReplicates:
         """Ready to predict."""
-        if record.fact("kind", str) != "network":
-            raise record.fault(f"networks of kind {record.fact('kind', str)!r:.60} do not go with {self}")
-        if not len(task.X):
-            raise record.fault("rows are missing")
+        check_kept(record, "network", task, self)
         dtype = record.fact("dtype", str)
         if dtype not in ("float32", "float64"):
             raise record.fault(f"dtype={dtype!r} should be float32 or float64")

@@ -26,22 +26,26 @@ class NewPoints:
     --------
     >>> import torch
     >>> points = NewPoints(torch.zeros(3, 2))
-    >>> points.once("sum", lambda: float(points.inputs.sum()))
+    >>> points.once(points, "sum", lambda: float(points.inputs.sum()))
     0.0
     """
 
     inputs: Tensor
     is_shared: bool = False
-    _made: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[tuple[int, str], tuple[object, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def once(self, name: object, make: Callable[[], T]) -> T:
-        """What `make` returns, from the first time that it was asked for under this name."""
-        if name not in self._made:
-            self._made[name] = make()
-        found: T = self._made[name]
+    def once(self, owner: object, name: str, make: Callable[[], T]) -> T:
+        """What `make` returns, from the first time that this owner asked for it under this name.
+
+        The owner is held with it, so that nobody else can have its identity meanwhile.
+        """
+        key = id(owner), name
+        if key not in self._made:
+            self._made[key] = owner, make()
+        found: T = self._made[key][1]
         return found
 
 

@@ -139,6 +139,14 @@ class Engine(Protocol):
         """Train on every replicate of the plan."""
 
     @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What its networks, trained on all rows, can be asked beyond predictions and noise.
+
+        Intervals, ``"auto"`` among them, go by it before anything is trained.
+        """
+        return NOTHING
+
+    @property
     def is_infinite(self) -> bool:
         """Whether networks have infinite width: a kernel instead of random starts, and no torch module."""
         return False

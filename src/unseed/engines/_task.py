@@ -13,7 +13,7 @@ from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._state import Record, State
 from unseed.losses import Loss, Squared, check_trainable
-from unseed.networks import Network
+from unseed.networks import MLP, Network
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,17 @@ def restore_groups(record: Record, name: str, shape: tuple[int, int, int], devic
         auxiliary = f"{name}_auxiliary"
         parts.append(record.tensor(auxiliary, device, n, k) if record.has(auxiliary) else torch.zeros_like(parts[0]))
     return torch.stack(parts, dim=1)
+
+
+def check_kept(record: Record, kind: str, task: Task, engine: object) -> None:
+    """Refuse what another engine has kept, and rows that are not there or are none of the network's."""
+    if record.fact("kind", str) != kind:
+        raise record.fault(f"networks of kind {record.fact('kind', str)!r:.60} do not go with {engine}")
+    if not len(task.X) and kind != "anchors":
+        raise record.fault("rows are missing")
+    scale = task.network.input_scale if isinstance(task.network, MLP) else None
+    if scale is not None and (len(scale),) != task.X.shape[1:]:
+        raise record.fault(f"input_scale has {len(scale)} entries for rows of shape {tuple(task.X.shape[1:])}")
 
 
 def rows_of(plan: Plan, device: torch.device, replicates: Sequence[int] | None = None) -> list[Tensor]:

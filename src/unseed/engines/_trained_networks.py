@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from unseed._findings import Finding
-from unseed._resampling import Plan
 from unseed._state import State
 from unseed.engines._conditions import conditioning
 from unseed.engines._finite import FiniteReplicates
 from unseed.engines._points import NewPoints, Probe
 from unseed.engines._protocol import Convergence
 from unseed.engines._tangent import TangentFit
-from unseed.engines._task import Task, between_groups, rows_of
+from unseed.engines._task import between_groups, rows_of
 from unseed.networks import NetworkBatch
-
-if TYPE_CHECKING:
-    from unseed.engines._network import NetworkEngine
 
 _NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
 _COMPARED_ROWS = 200  # of the tangent kernels before and after training
@@ -33,9 +28,6 @@ _FLOAT32_FLOOR = 1e-9  # training leaves a tangent kernel with errors of float32
 class NetworkReplicates(FiniteReplicates):
     """Trained networks of every replicate and group."""
 
-    engine: NetworkEngine
-    task: Task
-    plan: Plan
     batch: NetworkBatch
     starts: Tensor  # (n_replicates, p)
     parameters: Tensor  # (n_replicates, n_groups, p)
@@ -86,11 +78,6 @@ class NetworkReplicates(FiniteReplicates):
         """The base networks that stand for these data, linearised where training ended."""
         rows = rows_of(self.plan, self.task.X.device, self.plan.reference)
         return [(tangent, self.task.difference[own]) for tangent, own in zip(self.tangents, rows, strict=True)]
-
-    @property
-    def is_converged(self) -> bool:
-        """As the engine was asked for."""
-        return self.engine.converges
 
     @property
     def numbers_per_point(self) -> int:

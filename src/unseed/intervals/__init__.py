@@ -42,7 +42,7 @@ METHODS: dict[str, type[_Method]] = {
 def resolve_interval(interval: str | IntervalMethod, n_rows: int, *, has_posterior: bool = False) -> IntervalMethod:
     """Interval method of that name, or the object itself.
 
-    ``"auto"`` is the interval for the truth where training converges, sectioning where it stops earlier, with as many
+    ``"auto"`` is the interval for the truth where networks have a posterior, sectioning where they have none, with as many
     batches as there are rows where there are fewer than four. Every method needs two rows: a resample of one row is that
     row, and its zero spread would be a lie.
     """

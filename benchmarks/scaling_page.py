@@ -11,9 +11,8 @@ from pathlib import Path
 
 from marked import Blocks, markdown_table, write
 from page import Figures, figures
-from unseed._machine import gigabytes
+from unseed._machine import duration, gigabytes
 from unseed.costs import Job, Rates, forecast
-from unseed.costs._forecast import duration
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 ROWS, MACHINES, FEATURES, POINTS = (10**7, 10**8, 10**9), (1, 8, 64), 16, 1000

@@ -39,7 +39,7 @@ from unseed.costs import (
     shortage,
 )
 from unseed.engines import Cost, FullFit, Memory, Work
-from unseed.engines import _forecast as plans
+from unseed.engines import _cost as plans
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
 from unseed.networks import make_batch
 from unseed_app.cli import app

@@ -27,7 +27,7 @@ from unseed import (
     TruthInterval,
 )
 from unseed._estimators import recipe
-from unseed.engines import _forecast as forecast
+from unseed.engines import _cost as forecast
 from unseed.errors import InvalidInputError, NotEnoughMemoryError
 
 X, Y = load_diabetes(return_X_y=True)

@@ -10,13 +10,10 @@ import torch
 from unseed.errors import InvalidInputError
 
 # limit, usage, and the line of memory.stat with the file cache that the kernel gives back on demand
+_OLD = "/sys/fs/cgroup/memory/memory."
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "inactive_file"),
-    (
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
+    (_OLD + "limit_in_bytes", _OLD + "usage_in_bytes", "total_inactive_file"),
 )
 
 
@@ -46,7 +43,7 @@ def available_bytes(device: torch.device) -> int:
     """Bytes that can still be allocated on a device: the free share of the machine, its container or the GPU."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    return min([_machine_bytes(), *_container_bytes()])
+    return min([_machine_bytes(), *(limit - used for limit, used in _containers())])
 
 
 def total_bytes(device: torch.device) -> int:
@@ -74,23 +71,34 @@ def gigabytes(n_bytes: float) -> str:
     return f"{n_bytes / 1e9:,.1f} GB"
 
 
+def duration(seconds: float) -> str:
+    """Seconds, minutes, hours or days, two digits.
+
+    Examples
+    --------
+    >>> [duration(s) for s in (0.0123, 7.31, 61.0, 7300.0, 1e6)]
+    ['12 ms', '7.3 s', '61 s', '2.0 h', '12 days']
+    """
+    if seconds < 1:
+        return f"{1e3 * seconds:.0f} ms"
+    for size, unit, limit in ((1, "s", 120), (60, "min", 120), (3600, "h", 72)):
+        if seconds / size < limit:
+            value = seconds / size
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{seconds / 86400:.0f} days"
+
+
 def _machine_bytes() -> int:
     meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return _physical_bytes()  # how much of it is free is not known on this system
+    lines = meminfo.read_text().splitlines() if meminfo.exists() else ()
+    free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    return free[0] if free else _physical_bytes()  # how much of it is free is not known on this system
 
 
 def _physical_bytes() -> int:
-    if hasattr(os, "sysconf"):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return sys.maxsize  # not known either: nothing is refused
-
-
-def _container_bytes() -> list[int]:
-    return [limit - used for limit, used in _containers()]
+    if not hasattr(os, "sysconf"):
+        return sys.maxsize  # not known either: nothing is refused
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _containers() -> list[tuple[int, int]]:

@@ -76,19 +76,20 @@ def predict_interval_many(
     """
     where = resolve_device(device)
     levels = [check_level(level, "confidence_level") for level in np.atleast_1d(np.asarray(confidence_level, dtype=object))]
-    sets = _checked(X, y, X_new, where)
-    method = resolve_interval(interval, sets.X.shape[1])
+    rows, labels, points = _checked(X, y, X_new, where)
+    method = resolve_interval(interval, rows.shape[1])
     if method.uses_influence or method.uses_posterior:
         raise InvalidInputError(f"interval={method} does not compare replicates; fit PNCRegressor to each data set instead")
     if not isinstance(network, MLP) or cast(Any, regularization) == "auto":
         raise InvalidInputError("network and regularization must be given here: MLP(...) and a number")
     check_regularization(regularization)
-    seeds = _seeds(random_state, len(sets.X))
-    x_units, y_units = (_Units.of(values, active=standardize) for values in (sets.X, sets.y))
-    stacked = StackedSets.of(network, x_units(sets.X), y_units(sets.y), x_units(sets.X_new))
+    seeds = _seeds(random_state, len(rows))
+    (x_mean, x_scale), (y_mean, y_scale) = (_units(values, active=standardize) for values in (rows, labels))
+    inputs, new_inputs = ((values - x_mean) / x_scale for values in (rows, points))
+    stacked = StackedSets.of(network, inputs, (labels - y_mean) / y_scale, new_inputs)
     parts = []
-    for some in _groups(sets, where):
-        counts = _counts(method, sets.X.shape[1], seeds[some])  # while a GPU is busy with those before
+    for some in _groups(rows, points, where):
+        counts = _counts(method, rows.shape[1], seeds[some])  # while a GPU is busy with those before
         parts.append(stacked.predict(some, counts, regularization))
     singular = torch.cat([part.singular for part in parts])
     if bool(singular.any()):
@@ -97,43 +98,13 @@ def predict_interval_many(
             f"regularization={regularization:g}; raise it (try 1e-6)"
         )
     by_replicate = torch.cat([part.values for part in parts]).permute(2, 0, 1)
-    predictions = y_units.undone(by_replicate).mT.contiguous().cpu().numpy()  # (n_replicates, n_points, n_sets)
+    predictions = (by_replicate * y_scale + y_mean).mT.contiguous().cpu().numpy()  # (n_replicates, n_points, n_sets)
     sizes = counts[0].sum(-1).astype(np.float64)
     # To an interval method the data sets are so many outputs.
     estimate = method.estimate(cast(Replicates, _Predictions(predictions, sizes)), predictions[0])
     reach = np.stack([two_sided_quantile(level, estimate.degrees_of_freedom) * estimate.standard_error for level in levels], -1)
     bounds = np.stack([estimate.centre[..., None] - reach, estimate.centre[..., None] + reach], axis=2)
     return estimate.centre.T.copy(), bounds.swapaxes(0, 1).copy()
-
-
-@dataclass(frozen=True)
-class _Sets:
-    X: Tensor  # (n_sets, n_samples, n_features)
-    y: Tensor  # (n_sets, n_samples)
-    X_new: Tensor  # (n_sets, n_points, n_features)
-
-
-@dataclass(frozen=True)
-class _Units:
-    """Shift and scale of every column of every data set."""
-
-    mean: Tensor
-    scale: Tensor
-
-    @classmethod
-    def of(cls, values: Tensor, *, active: bool) -> _Units:
-        """From rows along the second axis: data sets by rows, and by columns where there are several."""
-        if not active:
-            return cls(values.new_zeros(1), values.new_ones(1))
-        scale, mean = torch.std_mean(values, dim=1, correction=0, keepdim=True)
-        # Constant columns are only shifted; what is left of them by rounding is no spread.
-        return cls(mean, torch.where(scale > 10 * torch.finfo(values.dtype).eps * mean.abs(), scale, 1.0))
-
-    def __call__(self, values: Tensor) -> Tensor:
-        return (values - self.mean) / self.scale
-
-    def undone(self, values: Tensor) -> Tensor:
-        return values * self.scale + self.mean
 
 
 @dataclass(frozen=True)
@@ -147,42 +118,42 @@ class _Predictions:
         return self.values
 
 
-def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: torch.device) -> _Sets:
-    arrays = {name: torch.as_tensor(values, dtype=torch.float64) for name, values in (("X", X), ("y", y), ("X_new", X_new))}
-    shapes = {
-        "X": ((3,), "(sets, rows, features)"),
-        "y": ((2,), "(sets, rows)"),
-        "X_new": ((2, 3), "(points, features) or (sets, points, features)"),
-    }
-    for name, (wanted, words) in shapes.items():
-        if arrays[name].ndim not in wanted:
-            raise InvalidInputError(f"{name} has shape {tuple(arrays[name].shape)}; give {words}")
-    if arrays["X"].shape[:2] != arrays["y"].shape:
+def _checked(X: npt.ArrayLike, y: npt.ArrayLike, X_new: npt.ArrayLike, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows (sets, rows, features), labels (sets, rows) and points (sets, points, features) on the device."""
+    rows, labels, points = (torch.as_tensor(values, dtype=torch.float64) for values in (X, y, X_new))
+    for name, values, wanted, words in (
+        ("X", rows, (3,), "(sets, rows, features)"),
+        ("y", labels, (2,), "(sets, rows)"),
+        ("X_new", points, (2, 3), "(points, features) or (sets, points, features)"),
+    ):
+        if values.ndim not in wanted:
+            raise InvalidInputError(f"{name} has shape {tuple(values.shape)}; give {words}")
+    if rows.shape[:2] != labels.shape:
+        raise InvalidInputError(f"X has shape {tuple(rows.shape)} and y {tuple(labels.shape)}; sets and rows must be the same")
+    if points.shape[-1] != rows.shape[2] or (points.ndim == 3 and len(points) != len(rows)):
         raise InvalidInputError(
-            f"X has shape {tuple(arrays['X'].shape)} and y {tuple(arrays['y'].shape)}; sets and rows must be the same"
+            f"X_new has shape {tuple(points.shape)} and X {tuple(rows.shape)}; features and sets must be the same"
         )
-    new = arrays["X_new"]
-    if new.shape[-1] != arrays["X"].shape[2] or (new.ndim == 3 and len(new) != len(arrays["X"])):
-        raise InvalidInputError(
-            f"X_new has shape {tuple(new.shape)} and X {tuple(arrays['X'].shape)}; features and sets must be the same"
-        )
-    for name, array in arrays.items():
-        arrays[name] = array.to(device)
-        if not bool(torch.isfinite(arrays[name]).all()):
+    rows, labels, points = (values.to(device) for values in (rows, labels, points))
+    for name, values in (("X", rows), ("y", labels), ("X_new", points)):
+        if not bool(torch.isfinite(values).all()):
             raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute those values")
-    shared = arrays["X_new"] if new.ndim == 3 else arrays["X_new"].expand(len(arrays["X"]), -1, -1)
-    return _Sets(arrays["X"], arrays["y"], shared)
+    return rows, labels, points if points.ndim == 3 else points.expand(len(rows), -1, -1)
+
+
+def _units(values: Tensor, *, active: bool) -> tuple[Tensor, Tensor]:
+    """Mean and scale of every column of every data set; rows are along the second axis."""
+    if not active:
+        return values.new_zeros(1), values.new_ones(1)
+    scale, mean = torch.std_mean(values, dim=1, correction=0, keepdim=True)
+    # Constant columns are only shifted; what is left of them by rounding is no spread.
+    return mean, torch.where(scale > 10 * torch.finfo(values.dtype).eps * mean.abs(), scale, 1.0)
 
 
 def _counts(method: IntervalMethod, n_rows: int, seeds: list[int]) -> HostCounts:
     """How often each replicate of each data set counts each row, in few bytes. Shape (n_sets, n_replicates, n_rows)."""
-    plans = (method.plan(n_rows, Streams(seed)).counts for seed in seeds)
-    first = next(plans)
-    counts = np.empty((len(seeds), *first.shape), dtype=np.min_scalar_type(-n_rows))
-    counts[0] = first
-    for i, others in enumerate(plans, start=1):
-        counts[i] = others
-    return counts
+    few_bytes = np.min_scalar_type(-n_rows)
+    return np.stack([method.plan(n_rows, Streams(seed)).counts.astype(few_bytes) for seed in seeds])
 
 
 def _seeds(random_state: int | Sequence[int], n_sets: int) -> list[int]:
@@ -193,9 +164,9 @@ def _seeds(random_state: int | Sequence[int], n_sets: int) -> list[int]:
     return [int(seed) for seed in random_state]
 
 
-def _groups(sets: _Sets, device: torch.device) -> list[slice]:
+def _groups(rows: Tensor, points: Tensor, device: torch.device) -> list[slice]:
     """As many data sets at a time as half of the free memory holds: matrices, parts cut out of them, factors, crosses."""
-    n_sets, n_rows, _ = sets.X.shape
-    each = 8 * n_rows * (_MATRICES_OF_A_SET * n_rows + sets.X_new.shape[1])
+    n_sets, n_rows, _ = rows.shape
+    each = 8 * n_rows * (_MATRICES_OF_A_SET * n_rows + points.shape[1])
     size = max(1, available_bytes(device) // 2 // each)
     return [slice(start, start + size) for start in range(0, n_sets, size)]

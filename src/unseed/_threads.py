@@ -52,18 +52,12 @@ class _BlasAlone:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._wanted -= 1
-            if not self._wanted and self._limiter is not None:
+            if not self._wanted:
                 self._limiter.restore_original_limits()
-                self._limiter = None
 
 
 _BLAS_ALONE = _BlasAlone()
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    """The linear algebra libraries of this process; looking for them takes milliseconds."""
-    return ThreadpoolController()
+_libraries = cache(ThreadpoolController)  # of this process; looking for them takes milliseconds
 
 
 def on_all_cores(
@@ -93,49 +87,36 @@ def on_all_cores(
     wanted = torch.get_num_threads() if n_threads is None else n_threads
     if device.type != "cpu" or not todo or n_threads == 1:  # one item at a time may have all cores
         return [function(item) for item in todo]
-    work = _SharedWork(function, todo)
+    waiting, results, errors = deque(enumerate(todo)), dict[int, Result](), list[BaseException]()
+
+    def work() -> None:
+        while True:
+            try:
+                place, item = waiting.popleft()
+            except IndexError:
+                return
+            results[place] = function(item)
+
+    def help_out() -> None:
+        torch.set_num_threads(1)  # holds for this thread alone
+        try:
+            work()
+        except BaseException as error:  # is for the thread that asks
+            errors.append(error)
+            waiting.clear()
+
+    helpers = [threading.Thread(target=help_out, daemon=True) for _ in range(min(wanted, len(todo)) - 1)]
     with one_thread():
-        helpers: list[threading.Thread] = []
         try:
             with suppress(RuntimeError):  # the system gives no more threads: those that are there will do
-                for _ in range(min(wanted, len(todo)) - 1):
-                    helper = threading.Thread(target=work.help, daemon=True)
-                    helpers.append(helper)
+                for helper in helpers:
                     helper.start()
-            work.do()
+            work()
         finally:
-            work.waiting.clear()  # after an error, or Ctrl-C, nothing new is begun
+            waiting.clear()  # after an error, or Ctrl-C, nothing new is begun
             for helper in helpers:
                 if helper.ident is not None:
                     helper.join()
-    if work.errors:
-        raise work.errors[0]
-    return [work.results[place] for place in range(len(todo))]
-
-
-class _SharedWork:
-    """Items that whoever is free takes, one after the other."""
-
-    def __init__(self, function: Callable[[Any], Any], items: list[Any]) -> None:
-        self.function = function
-        self.waiting = deque(enumerate(items))
-        self.results: dict[int, Any] = {}
-        self.errors: list[BaseException] = []
-
-    def do(self) -> None:
-        """Until nothing is left."""
-        while True:
-            try:
-                place, item = self.waiting.popleft()
-            except IndexError:
-                return
-            self.results[place] = self.function(item)
-
-    def help(self) -> None:
-        """The same by another thread; what goes wrong is for the one that asked."""
-        torch.set_num_threads(1)  # holds for this thread alone
-        try:
-            self.do()
-        except BaseException as error:
-            self.errors.append(error)
-            self.waiting.clear()
+    if errors:
+        raise errors[0]
+    return [results[place] for place in range(len(todo))]

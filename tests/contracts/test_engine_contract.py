@@ -25,7 +25,7 @@ from unseed import (
 )
 from unseed.engines import NewPoints
 from unseed.engines import _cohorts as cohorts
-from unseed.engines import _forecast as forecast
+from unseed.engines import _cost as forecast
 from unseed.engines import _network as network_engine
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
 from unseed.intervals import resolve_interval

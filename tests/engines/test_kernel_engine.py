@@ -19,7 +19,7 @@ from unseed import _resampling as resampling
 from unseed._random import Streams
 from unseed._state import Record
 from unseed.engines import NewPoints, Task
-from unseed.engines import _forecast as forecast
+from unseed.engines import _cost as forecast
 from unseed.errors import InvalidInputError, ModelFileError, NotEnoughMemoryError
 from unseed.kernels import nngp, ntk
 

@@ -4,9 +4,8 @@ Every engine says in amounts of operations what it takes (`unseed.engines.Cost`)
 """
 
 from unseed.costs._blocks import FullCentre
-from unseed.costs._forecast import Forecast, forecast, shortage
 from unseed.costs._job import TYPICAL_NETWORK, Job
-from unseed.costs._rates import Growth, Rates, SolverRates
+from unseed.costs._rates import Forecast, Growth, Rates, SolverRates, forecast, shortage
 from unseed.engines._trials import NetworkRates, TangentRates
 
 __all__ = [

@@ -61,7 +61,7 @@ class FullCentre:
 def block_cost(job: Job) -> Cost:
     """The process that asks reads all rows itself; machines solve a block each at a time, and the last round may be short."""
     size, rounds = job.rows / job.n_blocks, math.ceil(job.n_blocks / job.machines)
-    solve = Work("solvers.mixed", (size,), asked_by="precision='mixed'") if job.is_mixed else Work("factorisation", (size,))
+    solve = Work("solvers.mixed", (size,), asked_by="precision='mixed'") if _is_mixed(job) else Work("factorisation", (size,))
     # Blocks in files are read by the machines, blocks in memory are looked at by the process that has them.
     in_turn = rounds if job.is_stored else job.n_blocks
 
@@ -82,7 +82,7 @@ def _bytes(job: Job) -> int:
     size = -(-job.rows // job.n_blocks)
     at_once = 2 * job.workers * job.machines + 2  # blocks that are waiting, sent or coming back
     rows_held = min(job.rows, at_once * size) if job.is_stored else job.rows  # by the process that asks
-    matrix = (12 if job.is_mixed else 8) * size**2  # a float32 factor stands beside its matrix
+    matrix = (12 if _is_mixed(job) else 8) * size**2  # a float32 factor stands beside its matrix
     of_centre = 0
     if job.centre is not None:  # the preconditioner, all rows once more, and the columns of conjugate gradients
         n, r = job.rows, landmarks_for(job.rows, job.device)
@@ -103,3 +103,7 @@ def _smaller(job: Job, available: int) -> str:
 
 def _numbers_of_a_row(job: Job) -> int:
     return job.features + 2 * job.outputs
+
+
+def _is_mixed(job: Job) -> bool:
+    return getattr(job.engine, "precision", "double") == "mixed"

@@ -1,32 +1,6 @@
 """What is to be done, and the work of it: the choice of a network, the engine's own work, what the interval asks.
 
-With C(n) the seconds of a Cholesky factorisation, e those of a kernel entry (a little more in a symmetric matrix, which is
-written) and p new points; matrices that are cut out of another cost a little too:
-
-    cheap bootstrap    n²/2 · e + C(n) + R · C(0.632 n)        points   n p · e
-    half sampling      n²/2 · e + C(n) + R · C(n/2)            points   n p · e
-    sectioning         n²/2 · e + C(n) + m' · C(n/m')          points   n p · e
-    truth              sectioning, and its rival's n²/2 · e + C(n) where the network is chosen, up to 4,096 rows;
-                       points   2 n p · e and n² (p + q)/2 multiplications, q = min(n, 1,500) rows that are checked
-    batching           n²/2m' · e + m' · C(n/m')               points   n p · e
-    jackknife          n²/2 · e + C(n)                         points   n p · e and n² p multiplications
-    blocks of b rows   n b/2 · e + n/b · C(b)                  points   n p · e
-
-Replicates of which only the predictions are wanted take M(n) of a float32 factor in place of C(n) with precision="mixed".
-Training that is stopped takes S(n) of an eigendecomposition in place of C(n), or a product with the matrix for each step and
-output where steps · outputs are at most 1.5 n, the rate is a number, and no direction may diverge (which only the data
-know, and is assumed). With r rows of the preconditioner, a network on all rows beside blocks adds 3/2 n r² multiplications
-and for each iteration n²/2 · e.
-
-Finite networks have no kernel to share: every replicate has a tangent kernel T(n, n) of its own. With G(n) the seconds of
-outputs and gradient of n rows, and F(p) those of outputs alone, a replicate of n rows takes
-
-    linearized         T(n, n) + C(n)                                            points   T(n, p)
-    Gauss-Newton       2 steps · (T(n, n) + 6 C(n) + 8 G(n))                     points   2 F(p)
-    descent            2 (steps + 1) · G(n)                                      points   2 F(p)
-    mini-batches       2 epochs · 2 G(n)                                         points   2 F(p)
-
-and the truth or the jackknife T(n, n) + C(n) of the network on all rows, and T(n, p) at the points.
+The formulas are in `docs/scaling.md`.
 """
 
 from __future__ import annotations
@@ -207,11 +181,6 @@ class Job:
             if rows > before:
                 evaluations += some * (rows / 256) ** 2.5 / threads
         return [Work("evaluation", (evaluations,))]
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether blocks are solved with a float32 factor."""
-        return getattr(self.engine, "precision", "double") == "mixed"
 
 
 def _at_a_time(n_jobs: int | None) -> int:

@@ -1,4 +1,4 @@
-"""How fast a machine is: a few rates, measured in a second or two."""
+"""How fast a machine is, by a few rates that take a second or two to measure; and what a job takes at that speed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unseed._machine import duration, gigabytes
 from unseed._selection.criteria import evidence
 from unseed._selection.objective import Architecture, ScaleObjective
 from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Work
@@ -28,7 +29,7 @@ from unseed.networks import MLP
 # Of a CPU also a power of two, whose columns compete for the same lines of its caches.
 _SIZES = {"cpu": (768, 2048, 2304), "cuda": (8192, 12288)}
 _EIGEN_SIZES = {"cpu": (512, 1536), "cuda": (1024, 4096)}
-_STEPS, _RIDGE = 20, 1e-3
+_STEPS, _RIDGE, _READ_ROWS = 20, 1e-3, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,10 @@ class Growth:
         return self.cubic * n**3 / 3 + self.quadratic * n**2
 
     @classmethod
-    def fitted(cls, seconds: Mapping[int, float]) -> Growth:
-        """From a few sizes."""
-        n, each = np.array(list(seconds)), np.array([taken / n**2 for n, taken in seconds.items()])
+    def measure(cls, network: MLP, X: Tensor, solver: Solver, sizes: tuple[int, ...]) -> Growth:
+        """Of systems of a few sizes, with their matrices there."""
+        n = np.array(sizes)
+        each = np.array([_solve_seconds(network, X[:rows], solver) / rows**2 for rows in sizes])
         slope = float(np.polyfit(n, each, 1)[0])
         whole = each.mean() / n.mean()  # if nothing of it were quadratic
         slope = min(max(slope, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
@@ -83,8 +85,8 @@ class SolverRates:
     def measure(cls, network: MLP, X: Tensor) -> SolverRates:
         """By the library's own functions, on some of these rows."""
         eigen = _EIGEN_SIZES[X.device.type]
-        spectral = _growth(network, X, Solver(GradientFlow(time=1.0), _RIDGE), eigen)
-        mixed = _growth(network, X, Solver(Converged(), _RIDGE, is_mixed=True), _SIZES[X.device.type])
+        spectral = Growth.measure(network, X, Solver(GradientFlow(time=1.0), _RIDGE), eigen)
+        mixed = Growth.measure(network, X, Solver(Converged(), _RIDGE, is_mixed=True), _SIZES[X.device.type])
         descent = GradientDescent(steps=_STEPS, rate=1e-6)  # so slow that nothing diverges, and few enough to be taken
         stepping = _solve_seconds(network, X[: max(eigen)], Solver(descent, _RIDGE)) / ((_STEPS + 1) * max(eigen) ** 2)
         kernel = PopulationKernel(network)
@@ -157,18 +159,15 @@ class Rates:
         cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
         factor, columns = DualRidge.factorise(gram, X.new_ones(n), _RIDGE), X.new_ones(n, 512)
         multiplication = best_seconds(lambda: factor.whiten(columns), where) / (n**2 / 2 * 512)
-        factorisation = _growth(network, X, Solver(Converged(), _RIDGE), _SIZES[where.type])
-        return cls(
-            factorisation.cubic,
-            factorisation.quadratic,
-            entry,
-            pair,
-            cut,
-            multiplication,
-            evaluation=_evaluation(X[:256]),
-            row=_handling(n_features, where),
-            task=_task(network, X),
-        )
+        factorisation = Growth.measure(network, X, Solver(Converged(), _RIDGE), _SIZES[where.type])
+        objective = ScaleObjective(X[:256], torch.sin(X[:256, :1]), Architecture("erf", 1), evidence)
+        with one_thread():
+            evaluation = best_seconds(lambda: objective.score_and_slope(np.array([-1.0, 0.0, 0.0, -3.0])), where)
+        task = best_seconds(lambda: BlockFit.solve(network, X[:32], X.new_ones(32, 1), 0.1), where)
+        many, order = rng.normal(size=(_READ_ROWS, n_features)), rng.permutation(_READ_ROWS)
+        row = best_seconds(lambda: ((torch.from_numpy(many[order]) - 1.0) / 2.0).to(where), where) / _READ_ROWS
+        growth = factorisation.cubic, factorisation.quadratic
+        return cls(*growth, entry, pair, cut, multiplication, evaluation, row, task)
 
     def completed(self, job: Job) -> Rates:
         """With those that this job needs beyond: the trials of its engine, and the solvers that it asks for."""
@@ -210,34 +209,77 @@ def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:
     return torch.tensor(np.random.default_rng(0).normal(size=(max(_SIZES[device.type]), n_features)), device=device)
 
 
-def _growth(network: MLP, X: Tensor, solver: Solver, sizes: tuple[int, ...]) -> Growth:
-    return Growth.fitted({n: _solve_seconds(network, X[:n], solver) for n in sizes})
-
-
 def _solve_seconds(network: MLP, X: Tensor, solver: Solver) -> float:
-    """Of a system of these rows, with its matrix there."""
-    kernel, system = (
-        PopulationKernel(network),
-        System(torch.arange(len(X)), X.new_ones(len(X)), torch.sin(X[:, None, :1]), False),
-    )
+    kernel = PopulationKernel(network)
+    system = System(torch.arange(len(X)), X.new_ones(len(X)), torch.sin(X[:, None, :1]), False)
     return busy_seconds(lambda matrix: solver(matrix, system), kernel.ntk_gram(kernel.profile(X)))
 
 
-def _evaluation(X: torch.Tensor) -> float:
-    labels = torch.sin(X[:, :1])
-    objective = ScaleObjective(X, labels, Architecture("erf", 1), evidence)
-    point = np.array([-1.0, 0.0, 0.0, -3.0])
-    with one_thread():
-        return best_seconds(lambda: objective.score_and_slope(point), X.device)
+@dataclass(frozen=True)
+class Forecast:
+    """What a job will take.
+
+    Attributes
+    ----------
+    choosing, fitting, predicting : float
+        Seconds.
+    bytes : int
+        Peak of the large matrices; of blocks also the rows that are held.
+    may_end_early : bool
+        Whether training stops by itself, and the time is that of all the steps it may take.
+    disk : int
+        Bytes of blocks that are kept in files.
+    assumed : str
+        A number that only the data know, and was assumed; nothing where there is none.
+    """
+
+    choosing: float
+    fitting: float
+    predicting: float
+    bytes: int
+    may_end_early: bool = False
+    disk: int = 0
+    assumed: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """All together."""
+        return self.choosing + self.fitting + self.predicting
+
+    def __str__(self) -> str:
+        times = {"choosing the network": self.choosing, "fitting": self.fitting, "predicting": self.predicting}
+        parts = [f"{name} {duration(value)}" for name, value in times.items() if value]
+        words = "at most about" if self.may_end_early else "about"
+        disk = f", {gigabytes(self.disk)} on disk" if self.disk else ""
+        assumed = f", if {self.assumed}" if self.assumed else ""
+        return f"{words} {duration(self.seconds)} ({', '.join(parts)}) and {gigabytes(self.bytes)} of memory{disk}{assumed}"
 
 
-def _task(network: MLP, X: torch.Tensor) -> float:
-    few, labels = X[:32], X.new_ones(32, 1)
-    return best_seconds(lambda: BlockFit.solve(network, few, labels, 0.1), X.device)
+def forecast(job: Job, rates: Rates) -> Forecast:
+    """Time and memory of a job on a machine with these rates.
+
+    Examples
+    --------
+    >>> rates = Rates(cubic=2e-11, quadratic=0.0, entry=5e-9, pair=5e-9, cut=1e-9, multiplication=1e-11, evaluation=0.006)
+    >>> print(forecast(Job(rows=10**6, features=16, points=1000, block=2048), rates))
+    about 38 s (fitting 33 s, predicting 5.0 s) and 0.3 GB of memory
+    """
+    return Forecast(
+        **{part: rates.price(work, job.engine) for part, work in job.work.items()},
+        bytes=job.cost.memory.needed(job.workers),
+        may_end_early=any(amount.at_most for work in job.work.values() for amount in work),
+        disk=job.cost.disk,
+        assumed=job.cost.assumed,
+    )
 
 
-def _handling(n_features: int, device: torch.device) -> float:
-    n_rows = 1 << 16
-    rng = np.random.default_rng(0)
-    X, order = rng.normal(size=(n_rows, n_features)), rng.permutation(n_rows)
-    return best_seconds(lambda: ((torch.from_numpy(X[order]) - 1.0) / 2.0).to(device), device) / n_rows
+def shortage(job: Job, needed: int) -> str | None:
+    """Why a job of so many bytes does not fit, and what would, in one sentence; None where it fits.
+
+    Examples
+    --------
+    >>> job = Job(rows=1000, features=4)
+    >>> shortage(job, 8 * 1000**2) is None
+    True
+    """
+    return replace(job.cost.memory, bytes=needed).shortage(job.device)

@@ -3,8 +3,7 @@
 from unseed._solvers import Work
 from unseed.engines._anchored import AnchoredReplicates
 from unseed.engines._blocks import BlockFit, FullFit, block_rows
-from unseed.engines._cost import Cost
-from unseed.engines._forecast import Memory
+from unseed.engines._cost import Cost, Memory
 from unseed.engines._infinite import KernelReplicates
 from unseed.engines._kernel import KernelEngine
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates

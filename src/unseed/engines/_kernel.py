@@ -10,8 +10,7 @@ from unseed._resampling import Plan
 from unseed._solvers import Converged, Training
 from unseed._state import Record
 from unseed.engines._anchored import AnchoredReplicates
-from unseed.engines._cost import Cost, kernel_cost
-from unseed.engines._forecast import kernel_memory
+from unseed.engines._cost import Cost, kernel_cost, kernel_memory
 from unseed.engines._infinite import KernelReplicates
 from unseed.engines._protocol import CONVERGED, Capability, Engine
 from unseed.engines._shared import check_training

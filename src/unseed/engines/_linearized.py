@@ -15,9 +15,8 @@ from unseed._resampling import Plan
 from unseed._solvers import Converged, Training
 from unseed._state import Record, State
 from unseed.engines._conditions import conditioning
-from unseed.engines._cost import Cost, linearized_cost
+from unseed.engines._cost import Cost, linearized_cost, network_memory
 from unseed.engines._finite import FiniteReplicates
-from unseed.engines._forecast import network_memory
 from unseed.engines._points import NewPoints, Probe
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine
 from unseed.engines._shared import check_training

@@ -17,8 +17,7 @@ from unseed._resampling import Plan
 from unseed._solvers import SGD, Fit, GaussNewton, GradientDescent
 from unseed._state import Record
 from unseed.engines._cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_elsewhere, train_group
-from unseed.engines._cost import Cost, network_cost
-from unseed.engines._forecast import network_memory
+from unseed.engines._cost import Cost, network_cost, network_memory
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Convergence, Engine
 from unseed.engines._starts import draw_starts
 from unseed.engines._task import Task, check_kept

@@ -14,7 +14,7 @@ from unseed._machine import uninitialised
 from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, StoppedRidge, Training, restore, solve_ridge
 from unseed._threads import on_all_cores
-from unseed.engines._forecast import LARGE_ROWS, shares_one_gram, systems_at_a_time
+from unseed.engines._cost import LARGE_ROWS, shares_one_gram, systems_at_a_time
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 from unseed.tasks import begun, shares_memory

@@ -1,5 +1,6 @@
 """Engines train networks on resample plans; `Engine` and `Trained` are open to yours."""
 
+from unseed._findings import Finding
 from unseed._solvers import Work
 from unseed.engines._anchored import AnchoredReplicates
 from unseed.engines._blocks import BlockFit, FullFit, block_rows
@@ -26,6 +27,7 @@ __all__ = [
     "Convergence",
     "Cost",
     "Engine",
+    "Finding",
     "FullFit",
     "HostCounts",
     "KernelEngine",

@@ -1,7 +1,7 @@
 """The two open protocols of training: what an engine answers, and what the networks answer that it has trained.
 
 An engine of your own subclasses `Engine`, and what its `fit` returns subclasses `Trained`; whatever is not overridden has the
-answer that is given here. `docs/write-your-own-engine.md` has one of thirty lines.
+answer that is given here. `docs/write-your-own-engine.md` has an example.
 """
 
 from __future__ import annotations

@@ -348,8 +348,8 @@ def test_a_network_chosen_for_convergence_is_refused_where_training_stops():
 
 
 def test_posterior_of_a_big_matrix_is_computed_in_chunks(monkeypatch):
-    from unseed._solvers import dual
+    from unseed._solvers import ridge
 
     expected = fitted()._replicates.left_out.errors
-    monkeypatch.setattr(dual, "_NUMBERS_AT_A_TIME", 100)
+    monkeypatch.setattr(ridge, "_NUMBERS_AT_A_TIME", 100)
     assert_allclose(fitted()._replicates.left_out.errors, expected, rtol=1e-10)

@@ -63,8 +63,8 @@ def test_posteriors_and_noise_agree(forms):
     primal, dual, labels = forms
     same(primal.posterior_covariance(X_NEW, labels[:, 0]), dual.posterior_covariance(X_NEW, labels[:, 0]))
     same(primal.posterior_variance(X_NEW, X[:7], labels[:, 0]), dual.posterior_variance(X_NEW, X[:7], labels[:, 0]))
-    (squares, trace), (expected, expected_trace) = (fit.noise_moments(labels[:, 0]) for fit in forms[:2])
-    same(squares, expected)
+    (residual, trace), (expected, expected_trace) = (fit.noise_residual(labels[:, 0]) for fit in forms[:2])
+    same(residual, expected)
     assert_allclose(trace, expected_trace, rtol=1e-10)
 
 

@@ -33,11 +33,13 @@ def test_residual_is_labels_minus_fit():
     assert_allclose(factor.residual(torch.tensor(Y)), Y - K @ factor.solve(torch.tensor(Y)).numpy(), rtol=0, atol=1e-13)
 
 
-def test_noise_moments_are_those_of_the_smoother():
+def test_noise_residual_and_trace_are_those_of_the_smoother():
     factor = factorise(K, np.ones(12), 0.01)
     left_over = np.eye(12) - K @ np.linalg.inv(K + 0.12 * np.eye(12))
-    squares, trace = factor.noise_moments(torch.tensor(Y))
-    assert_allclose(squares.numpy() / trace, ((left_over @ Y) ** 2).sum(0) / np.trace(left_over.T @ left_over), rtol=1e-10)
+    residual, trace = factor.noise_residual(torch.tensor(Y))
+    assert_allclose(
+        residual.square().sum(0) / trace, ((left_over @ Y) ** 2).sum(0) / np.trace(left_over.T @ left_over), rtol=1e-10
+    )
 
 
 def test_singular_kernel_gets_a_little_jitter_and_a_warning():

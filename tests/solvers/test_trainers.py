@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from unseed import MLP, SGD, GaussNewton, GradientDescent
 from unseed._progress import Progress
-from unseed._solvers import Objective, descend
+from unseed._solvers import Objective
 from unseed.errors import InvalidInputError
 from unseed.networks import MLPBatch
 
@@ -42,7 +42,7 @@ def test_gradient_descent_is_the_loop():
     parameters = problem.start.clone()
     for _ in range(30):
         parameters = parameters - 0.05 * autograd_gradient(problem, parameters)
-    fit = descend(GradientDescent(steps=30, rate=0.05), problem, QUIET)
+    fit = GradientDescent(steps=30, rate=0.05).train(problem, QUIET)
     assert_allclose(fit.parameters, parameters, rtol=0, atol=1e-12)
     assert fit.steps == 30
     assert_allclose(fit.loss, problem.value(problem.batch.outputs(parameters, problem.X), parameters), rtol=1e-12)
@@ -51,7 +51,7 @@ def test_gradient_descent_is_the_loop():
 @pytest.mark.parametrize("activation", ["relu", "erf", "tanh"])
 def test_auto_rate_never_diverges_and_stops_at_the_tolerance(activation):
     problem = objective(activation, regularization=0.1)
-    fit = descend(GradientDescent(steps=3000, rate="auto", tolerance=1e-4), problem, QUIET)
+    fit = GradientDescent(steps=3000, rate="auto", tolerance=1e-4).train(problem, QUIET)
     first = problem.value(problem.batch.outputs(problem.start, problem.X), problem.start)
     assert (fit.loss < first).all()
     if activation != "relu":
@@ -98,7 +98,7 @@ def test_gauss_newton_at_the_papers_width_in_single_precision(activation):
 def test_all_trainers_find_the_same_minimum():
     problem = objective("erf", width=512, regularization=0.05)
     newton = GaussNewton().train(problem, QUIET)
-    descent = descend(GradientDescent(steps=20_000, tolerance=1e-7), problem, QUIET)
+    descent = GradientDescent(steps=20_000, tolerance=1e-7).train(problem, QUIET)
     assert_allclose(newton.loss, descent.loss, rtol=1e-8)
     stochastic = SGD(epochs=400, batch_size=8).train(problem, QUIET)
     assert_allclose(stochastic.loss, newton.loss, rtol=2e-2)
@@ -106,21 +106,16 @@ def test_all_trainers_find_the_same_minimum():
 
 @pytest.mark.parametrize("trainer", [GaussNewton(tolerance=1e-9), GradientDescent(steps=20, rate=0.05)], ids=str)
 def test_counts_are_repeated_rows_and_padding_is_nothing(trainer):
-    def train(problem):
-        return (
-            descend(trainer, problem, QUIET) if isinstance(trainer, GradientDescent) else trainer.train(problem, QUIET)
-        ).parameters
-
     wide = {"width": 2048, "regularization": 0.1}
     plain = objective(counts=np.array([[2] + [1] * 22 + [0]] * 2), **wide)
     index = torch.tensor([0, *range(23)]).expand(2, -1)
     repeated = objective(**wide).rows(index)
-    assert_allclose(train(plain), train(repeated), rtol=0, atol=1e-6)
+    assert_allclose(trainer.train(plain, QUIET).parameters, trainer.train(repeated, QUIET).parameters, rtol=0, atol=1e-6)
 
 
 def test_networks_of_a_batch_do_not_touch_each_other():
     both = objective()
-    alone = Objective(both.batch, both.start[:1], both.X[:1], both.labels[:1], both.counts[:1], both.regularization)
+    alone = Objective(both.batch, both.start[:1], both.X[:1], both.labels[:1], both.weights[:1], both.regularization)
     assert_allclose(GaussNewton().train(both, QUIET).parameters[:1], GaussNewton().train(alone, QUIET).parameters, atol=1e-7)
 
 
@@ -135,7 +130,7 @@ def test_stochastic_descent_with_padded_rows_is_unbiased():
     counts = np.array([[1.0] * 20 + [0.0] * 4] * 2)
     problem = objective(counts=counts)
     one = SGD(epochs=1, batch_size=24, rate=0.01, momentum=0.0).train(problem, QUIET)
-    step = descend(GradientDescent(steps=1, rate=0.01), problem, QUIET)
+    step = GradientDescent(steps=1, rate=0.01).train(problem, QUIET)
     assert_allclose(one.parameters, step.parameters, rtol=0, atol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""What a batch of networks is trained for: (1/n) Σ c_i ℓ(f(x_i), y_i) + λ ‖θ − θᵇ‖², centred at the start."""
+"""What a batch of networks is trained for: (1/n) Σ w_i ℓ(f(x_i), y_i) + λ ‖θ − θᵇ‖², centred at the start."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from unseed._checks import check_number
 from unseed.losses import Loss, Squared, newton_step
 from unseed.networks._protocol import Evaluation, NetworkBatch
 
@@ -15,41 +16,28 @@ from unseed.networks._protocol import Evaluation, NetworkBatch
 class Objective:
     """B training problems of one architecture, solved together.
 
-    Attributes
-    ----------
-    batch : NetworkBatch
-    start : Tensor of shape (B, p)
-        θᵇ.
-    X : Tensor of shape (B, n, ...)
-    labels : Tensor of shape (B, n, k)
-    counts : Tensor of shape (B, n)
-        How often each row counts; 0 pads networks that have fewer rows than others.
-    regularization : float
-        λ.
-    loss : Loss
-        ℓ, summed over the outputs.
-    order_seeds : tuple of int
-        Of the order in which each network's mini-batches are drawn; base and auxiliary network of a replicate share one.
+    A row of weight 0 pads a network that has fewer rows than others. Base and auxiliary network of a replicate share the seed
+    of the order in which mini-batches are drawn.
     """
 
     batch: NetworkBatch
-    start: Tensor
-    X: Tensor
-    labels: Tensor
-    counts: Tensor
-    regularization: float
-    loss: Loss = field(default_factory=Squared)
+    start: Tensor  # (B, p) θᵇ
+    X: Tensor  # (B, n, ...)
+    labels: Tensor  # (B, n, k)
+    weights: Tensor  # (B, n) w: how often each row counts
+    regularization: float  # λ
+    loss: Loss = field(default_factory=Squared)  # ℓ, summed over the outputs
     order_seeds: tuple[int, ...] = ()
 
     @property
     def sizes(self) -> Tensor:
-        """N of every network, repetitions counted. Shape (B,)."""
-        return self.counts.sum(1)
+        """N = Σ w of every network. Shape (B,)."""
+        return self.weights.sum(1)
 
     def value(self, outputs: Tensor, parameters: Tensor) -> Tensor:
         """Of every network, in float64. Shape (B,)."""
         losses = self.loss.value(outputs, self.labels).sum(2).double()
-        fit = (self.counts * losses).sum(1) / self.sizes
+        fit = (self.weights * losses).sum(1) / self.sizes
         return fit + self.regularization * (parameters - self.start).square().sum(1).double()
 
     def gradient(self, evaluation: Evaluation, parameters: Tensor) -> Tensor:
@@ -61,19 +49,25 @@ class Objective:
 
     def gradient_of_rows(self, evaluation: Evaluation, sizes: Tensor) -> Tensor:
         """Without the penalty, and with any n for every network: a part of its rows stands for all. Shape (B, p)."""
-        weights = (self.counts / sizes[:, None])[:, :, None].to(evaluation.outputs.dtype)
-        return evaluation.pull(weights * self.loss.gradient(evaluation.outputs, self.labels))
+        shares = (self.weights / sizes[:, None])[:, :, None].to(evaluation.outputs.dtype)
+        return evaluation.pull(shares * self.loss.gradient(evaluation.outputs, self.labels))
 
     def newton_step(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Weights and residuals of the squares that agree with the loss at these outputs, in float64. Shape (B, n · k) each."""
-        weights, step = newton_step(self.loss, outputs, self.labels)
-        return (self.counts[:, :, None] * weights.double()).flatten(1), step.flatten(1).double()
+        curvature, step = newton_step(self.loss, outputs, self.labels)
+        return (self.weights[:, :, None] * curvature.double()).flatten(1), step.flatten(1).double()
 
     def rows(self, index: Tensor) -> Objective:
         """The same problem on some of the rows; index of shape (B, m)."""
         networks = torch.arange(len(index), device=index.device)[:, None]
-        X, labels, counts = (whole[networks, index] for whole in (self.X, self.labels, self.counts))
-        return replace(self, X=X, labels=labels, counts=counts)
+        X, labels, weights = (whole[networks, index] for whole in (self.X, self.labels, self.weights))
+        return replace(self, X=X, labels=labels, weights=weights)
+
+    def rates(self, rate: float | str, max_rows: int = 512) -> Tensor:
+        """The learning rate of every network: as given, or half the inverse of its largest curvature. Shape (B,)."""
+        if isinstance(rate, str):
+            return 0.5 / self.largest_curvature(max_rows)
+        return torch.full((len(self.start),), rate, dtype=torch.float64, device=self.start.device)
 
     def largest_curvature(self, max_rows: int = 512) -> Tensor:
         """Upper estimate of half the largest second derivative at the start, μ_max/n + λ. Shape (B,).
@@ -99,23 +93,19 @@ class Objective:
 
 @dataclass(frozen=True)
 class Fit:
-    """Trained parameters, and how well training went for every network.
+    """Trained parameters, and how well training went for every network."""
 
-    Attributes
-    ----------
-    parameters : Tensor of shape (B, p)
-    loss, relative_gradient : Tensor of shape (B,)
-        At the end; the gradient's norm relative to the start's.
-    steps : int
-    converged : Tensor of shape (B,), bool
-        Whether the trainer's tolerance was reached.
-    """
-
-    parameters: Tensor
-    loss: Tensor
-    relative_gradient: Tensor
+    parameters: Tensor  # (B, p)
+    loss: Tensor  # (B,) at the end
+    relative_gradient: Tensor  # (B,) its norm at the end, relative to the start's
     steps: int
-    converged: Tensor
+    converged: Tensor  # (B,) bool: whether the trainer's tolerance was reached
+
+
+def check_rate(rate: object) -> None:
+    """Refuse what is neither a learning rate nor ``"auto"``."""
+    if rate != "auto":
+        check_number("rate", rate, above=0)
 
 
 def norm(gradient: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -14,19 +14,22 @@ from unseed._solvers.ridge import WeightedRidge, factorise, pivot_ratio
 
 @dataclass(frozen=True)
 class Sums:
-    """All that a ridge in features φ needs to know of rows with labels z and weights w; parts of the rows are added.
+    """All that a ridge in features φ needs to know of rows with weights w and labels z, one column for each output.
+
+    Sums of parts of the rows are added, in any order; a part has features (m, p), labels (m, c) and weights (m,) of its own.
 
     Attributes
     ----------
     rows : int
+        How many, whatever their weights.
     weight : float
         Σ w.
     inner : Tensor of shape (p, p)
         Σ w φφᵀ.
     cross : Tensor of shape (p, c)
-        Σ w φz.
+        Σ w φzᵀ.
     squares : Tensor of shape (c,)
-        Σ w z².
+        Σ w z², output by output.
 
     Examples
     --------
@@ -47,49 +50,25 @@ class Sums:
     def of(cls, features: Tensor, labels: Tensor, weights: Tensor) -> Sums:
         """Of features (n, p), labels (n, c) and weights (n,)."""
         weighted = weights[:, None] * features
-        squares = (weights[:, None] * labels.square()).sum(0)
-        return cls(len(features), float(weights.sum()), weighted.T @ features, weighted.T @ labels, squares)
+        return cls(len(features), float(weights.sum()), weighted.T @ features, weighted.T @ labels, weights @ labels.square())
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            self.rows + other.rows,
-            self.weight + other.weight,
-            self.inner + other.inner,
-            self.cross + other.cross,
-            self.squares + other.squares,
-        )
+        return Sums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class NormalEquations:
-    """Cholesky factor of B = Σ w φφᵀ + λ n, for questions that need no rows.
+    """Cholesky factor of B = Σ w φφᵀ + λ n, for questions that need no rows."""
 
-    Attributes
-    ----------
-    factor : Tensor of shape (p, p)
-        The lower triangle; what is above it is not part of it.
-    penalty : float
-        λ n, jitter included.
-    jitter : float
-    """
-
-    factor: Tensor
-    penalty: float
-    jitter: float = 0.0
+    factor: Tensor  # (p, p); the lower triangle, what is above it is not part of it
+    penalty: float  # λ n, jitter included
 
     @classmethod
-    def factorise(cls, inner: Tensor, regularization: float, n_observations: float) -> NormalEquations:
-        """From Σ w φφᵀ, λ and n; the matrix is overwritten on a CPU."""
-        penalty, diagonal = regularization * n_observations, inner.diagonal()
-        scale = float(diagonal.mean())
-        diagonal.add_(penalty)
-        factor, jitter = factorise(inner, scale, regularization)
-        return cls(factor, penalty + jitter, jitter)
-
-    @classmethod
-    def of(cls, sums: Sums, regularization: float) -> NormalEquations:
-        """Of rows that are known by their sums."""
-        return cls.factorise(sums.inner.clone(), regularization, sums.weight)
+    def of(cls, sums: Sums, regularization: float, n_observations: float | None = None) -> NormalEquations:
+        """Of rows that are known by their sums; n is Σ w if it is not given."""
+        penalty = regularization * (sums.weight if n_observations is None else n_observations)
+        factor, jitter = factorise(sums.inner.clone(), penalty, regularization)
+        return cls(factor, penalty + jitter)
 
     def solve(self, columns: Tensor) -> Tensor:
         """B⁻¹ times each column: of Σ w φz, the coefficients of the features. Shape (p, c)."""
@@ -123,18 +102,16 @@ class PrimalRidge(WeightedRidge):
     features: Tensor  # (n, p) Φ
     weights: Tensor  # (n,)
     equations: NormalEquations
-    ridge: Tensor  # (n,) λ n W⁻¹, jitter included
-    jitter: float = 0.0
+    ridge: Tensor  # (n,) the diagonal of R, jitter included
 
     @classmethod
     def factorise(
         cls, features: Tensor, weights: Tensor, regularization: float, n_observations: float | None = None
     ) -> PrimalRidge:
         """Arguments as for `DualRidge.factorise`, with features (n, p) for the kernel, and λ > 0."""
-        n = float(weights.sum()) if n_observations is None else n_observations
-        inner = (weights[:, None] * features).T @ features
-        equations = NormalEquations.factorise(inner, regularization, n)
-        return cls(features, weights, equations, equations.penalty / weights, equations.jitter)
+        unlabelled = Sums.of(features, features[:, :0], weights)
+        equations = NormalEquations.of(unlabelled, regularization, n_observations)
+        return cls(features, weights, equations, equations.penalty / weights)
 
     @property
     def condition(self) -> float:
@@ -163,18 +140,14 @@ class PrimalRidge(WeightedRidge):
         """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
         return (1 - self.equations.leverage(self.features[rows], self.weights[rows])) / self.ridge[rows]
 
-    def inverse_moments(self, labels: Tensor, probes: int) -> tuple[Tensor, float]:
-        """A⁻¹ times the labels, and tr A⁻², which is exact whatever ``probes``."""
+    def squared_inverse_trace(self, probes: int) -> float:
+        """Tr A⁻², exactly whatever ``probes``."""
         inverse = 1 / self.ridge
-        once, twice = ((inverse**power)[:, None] * self.features for power in (2, 3))
-        left = self.equations.penalty * self.equations.solve(self.features.T @ once)
-        right = self.equations.penalty * self.equations.solve(self.features.T @ twice)
-        trace = inverse.square().sum() - 2 * right.trace() + (left * left.T).sum()
-        return self.solve(labels), float(trace)
-
-    def predict(self, points: Tensor, dual: Tensor) -> Tensor:
-        """Features of points, times coefficients. Shape (n_points, c)."""
-        return points @ (self.features.T @ dual)
+        once, twice = (
+            self.equations.penalty * self.equations.solve(self.features.T @ (inverse[:, None] ** power * self.features))
+            for power in (2, 3)
+        )
+        return float(inverse.square().sum() - 2 * twice.trace() + (once * once.T).sum())
 
     def effect(self, points: Tensor) -> Tensor:
         """W Φ B⁻¹φ(x). Shape (n, n_points)."""

@@ -1,28 +1,26 @@
-"""Weighted ridge regression: what both of its forms answer, and what follows from their answers."""
+"""Weighted ridge regression: what both of its forms answer and what follows from that, and the form made of a kernel."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from unseed._solvers.cholesky import JITTERS, jittered_cholesky
+from unseed._solvers.cholesky import JITTERS, jittered_cholesky, solve_with_factor
 from unseed.errors import ConditioningWarning, SingularKernelError
 
 OVERFLOW = "the kernel matrix overflows float64: the inputs are too large; use standardize=True or scale the features"
 
-WORST_CONDITION = 1e12
-"""Above it a solve has fewer than four correct digits, and a warning says so."""
-
-EXACT_TRACE_ROWS = 2048
-"""Up to here the trace behind a noise variance is exact; beyond, random columns estimate it, mostly to 1 %."""
-
+_WORST_CONDITION = 1e12  # above it a solve has fewer than four correct digits, and a warning says so
+_EXACT_TRACE_ROWS = 2048  # beyond, random columns estimate the trace behind a noise variance, mostly to 1 %
 _TRACE_PROBES = 64
 _AMPLITUDE_ROWS = 500
+_NUMBERS_AT_A_TIME = 1 << 22
 
 
 class WeightedRidge(Protocol):
@@ -36,12 +34,9 @@ class WeightedRidge(Protocol):
     ----------
     ridge : Tensor of shape (n,)
         What was added to the diagonal of K, jitter included.
-    jitter : float
-        What was added beyond λ, for the matrix to have a factor; 0 for most.
     """
 
     ridge: Tensor
-    jitter: float
 
     @property
     def condition(self) -> float:
@@ -60,12 +55,8 @@ class WeightedRidge(Protocol):
         """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
         ...
 
-    def inverse_moments(self, labels: Tensor, probes: int) -> tuple[Tensor, float]:
-        """A⁻¹ times the labels, and tr A⁻², estimated from so many random columns if that is cheaper; 0 for exactly."""
-        ...
-
-    def predict(self, points: Tensor, dual: Tensor) -> Tensor:
-        """Fit with these dual weights (n, c). Shape (n_points, c)."""
+    def squared_inverse_trace(self, probes: int) -> float:
+        """Tr A⁻², estimated from so many random columns where that is cheaper; 0 for exactly."""
         ...
 
     def effect(self, points: Tensor) -> Tensor:
@@ -100,8 +91,8 @@ class WeightedRidge(Protocol):
         left_out = (self.solve(labels)[rows].square() / self.inverse_diagonal(rows)[:, None]).mean(0)
         return torch.where(left_out < likeliest / 2, left_out, likeliest)
 
-    def noise_moments(self, labels: Tensor, probes: int | None = None) -> tuple[Tensor, float]:
-        """Sum of squares and trace whose ratio estimates the noise variance, for weights of one.
+    def noise_residual(self, labels: Tensor, probes: int | None = None) -> tuple[Tensor, float]:
+        """Residuals and a trace: the sum of squares over the trace estimates the noise variance, for weights of one.
 
         With H the smoother, ‖(I − H) y‖² has expectation σ² tr (I − H)ᵀ(I − H) plus a squared bias. Here I − H is a
         multiple λn of A⁻¹; without the λ both sides stay finite however small it is, and the n keeps batches of
@@ -111,24 +102,113 @@ class WeightedRidge(Protocol):
         ----------
         labels : Tensor of shape (n, c)
         probes : int or None
-            Random columns for the trace, tr A⁻² = E‖A⁻¹ z‖², where an exact one costs twice the factorisation. None is exact
-            up to `EXACT_TRACE_ROWS` rows and 64 beyond.
+            Random columns for the trace, tr A⁻² = E‖A⁻¹ z‖², where an exact one costs twice the factorisation; 0 for exactly,
+            None for exactly up to 2,048 rows and 64 beyond.
         """
         n = len(labels)
         if probes is None:
-            probes = 0 if n <= EXACT_TRACE_ROWS else _TRACE_PROBES
-        solved, trace = self.inverse_moments(labels, probes)
-        return (n * solved).square().sum(0), n**2 * trace
+            probes = 0 if n <= _EXACT_TRACE_ROWS else _TRACE_PROBES
+        return n * self.solve(labels), n**2 * self.squared_inverse_trace(probes)
 
 
-def factorise(matrix: Tensor, scale: float, regularization: float) -> tuple[Tensor, float]:
-    """Lower factor of a matrix that already has its ridge, and what had to be added to its diagonal beyond that.
+@dataclass(frozen=True)
+class DualRidge(WeightedRidge):
+    """Cholesky factor of A = K + λ n W⁻¹, from the kernel of the rows. Points are rows of their kernel with the rows."""
+
+    factor: Tensor  # (n, n); the lower triangle, what is above it is not part of it
+    ridge: Tensor  # (n,)
+
+    @classmethod
+    def factorise(
+        cls, kernel: Tensor, weights: Tensor, regularization: float, n_observations: float | None = None
+    ) -> DualRidge:
+        """Factorise, in the memory of ``kernel`` on a CPU.
+
+        Parameters
+        ----------
+        kernel : Tensor of shape (n, n)
+        weights : Tensor of shape (n,)
+        regularization : float
+            λ.
+        n_observations : float or None
+            n, where it is not the sum of the weights: a kernel over several outputs has a row for each of them.
+
+        Raises
+        ------
+        SingularKernelError
+            When no jitter of `JITTERS` makes the matrix positive definite.
+        """
+        ridge = regularization * (weights.sum() if n_observations is None else n_observations) / weights
+        factor, jitter = factorise(kernel, ridge, regularization)
+        return cls(factor, ridge + jitter)
+
+    @classmethod
+    def factorise_stack(cls, kernels: list[Tensor], weights: list[Tensor], regularization: float) -> list[DualRidge]:
+        """The same for systems of one size, in one call; where one of them fails, each alone."""
+        stack, together = torch.stack(kernels), torch.stack(weights)
+        ridge = regularization * together.sum(1, keepdim=True) / together
+        stack.diagonal(dim1=1, dim2=2).add_(ridge)
+        factors, info = torch.linalg.cholesky_ex(stack)
+        found = [cls(factor, own) for factor, own in zip(factors, ridge, strict=True)]
+        if bool((info != 0).any()) or any(not factor.condition <= _WORST_CONDITION for factor in found):
+            return [cls.factorise(kernel, own, regularization) for kernel, own in zip(kernels, weights, strict=True)]
+        return found
+
+    @property
+    def condition(self) -> float:
+        """Of A."""
+        return pivot_ratio(self.factor.diagonal())
+
+    def solve(self, columns: Tensor) -> Tensor:
+        """A⁻¹ times each column. Shape (n, c)."""
+        return solve_with_factor(self.factor, columns)
+
+    def whiten(self, columns: Tensor) -> Tensor:
+        """L⁻¹ times each column, so that products of two results are cᵀA⁻¹c'. Shape (n, c)."""
+        white: Tensor = torch.linalg.solve_triangular(self.factor, columns, upper=False)
+        return white
+
+    def energy(self, labels: Tensor) -> Tensor:
+        """zᵀA⁻¹z. Shape (c,)."""
+        return self.whiten(labels).square().sum(0)
+
+    def inverse_diagonal(self, rows: Tensor) -> Tensor:
+        """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
+        n = len(self.factor)
+        parts = []
+        for chunk in torch.split(rows, max(1, _NUMBERS_AT_A_TIME // n)):
+            units = self.factor.new_zeros(n, len(chunk))
+            units[chunk, torch.arange(len(chunk), device=rows.device)] = 1.0
+            parts.append(self.energy(units))
+        return torch.cat(parts)
+
+    def squared_inverse_trace(self, probes: int) -> float:
+        """Tr A⁻²: from the inverse, which costs twice the factorisation, or estimated."""
+        if not probes:
+            return float(torch.cholesky_inverse(self.factor).square().sum())
+        return float(self.solve(random_signs(len(self.factor), probes, self.factor)).square().sum() / probes)
+
+    def effect(self, points: Tensor) -> Tensor:
+        """A⁻¹K(X, x). Shape (n, n_points)."""
+        return self.solve(points.T)
+
+    def posterior(self, points: Tensor, prior: Callable[[], Tensor]) -> Tensor:
+        """K(x, x') − k(x)ᵀA⁻¹k(x'). Shape (n_points, n_points)."""
+        known = self.whiten(points.T)
+        return prior() - known.T @ known
+
+
+def factorise(matrix: Tensor, ridge: Tensor | float, regularization: float) -> tuple[Tensor, float]:
+    """Lower factor of a matrix with a ridge on its diagonal, and what had to be added there beyond that.
 
     Raises
     ------
     SingularKernelError
-        When no jitter of `JITTERS`, times ``scale``, makes the matrix positive definite.
+        When no jitter of `JITTERS`, times the mean of the diagonal, makes the matrix positive definite.
     """
+    diagonal = matrix.diagonal()
+    scale = float(diagonal.mean())
+    diagonal.add_(ridge)
     found = jittered_cholesky(matrix, scale)
     if found is None:
         raise SingularKernelError(_explain(matrix, regularization, scale))
@@ -138,7 +218,7 @@ def factorise(matrix: Tensor, scale: float, regularization: float) -> tuple[Tens
             f"the kernel matrix is singular to float64 at regularization={regularization:g}; {jitter * scale:.1e} was added to "
             "its diagonal. Raise regularization (try 1e-10) or remove duplicate rows to avoid this"
         )
-    elif (condition := pivot_ratio(factor.diagonal())) > WORST_CONDITION:
+    elif (condition := pivot_ratio(factor.diagonal())) > _WORST_CONDITION:
         _warn(
             f"the kernel matrix has a condition number of about {condition:.0e} at regularization={regularization:g}: expect "
             f"{-math.log10(condition * 1e-16):.0f} correct digits or fewer. Raise regularization (try 1e-10) or merge "

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unseed._checks import check_number, check_share, check_whole_number
+from unseed._checks import check_share, check_whole_number
 from unseed._progress import Progress
-from unseed._solvers.objective import Fit, Objective, norm
+from unseed._solvers.objective import Fit, Objective, check_rate, norm
 from unseed._solvers.work import Work
 
 
@@ -50,8 +50,7 @@ class SGD:
     def __post_init__(self) -> None:
         check_whole_number("epochs", self.epochs, at_least=1)
         check_whole_number("batch_size", self.batch_size, at_least=1)
-        if self.rate != "auto":
-            check_number("rate", self.rate, above=0)
+        check_rate(self.rate)
         if self.momentum != 0:
             check_share("momentum", self.momentum)
         check_share("tolerance", self.tolerance)
@@ -69,7 +68,7 @@ class SGD:
         n_rows = objective.X.shape[1]
         orders = [np.random.default_rng(seed) for seed in objective.order_seeds or [0] * len(objective.start)]
         per_epoch = -(-n_rows // self.batch_size)
-        rate = self._largest_rate(objective)
+        rate = objective.rates(self.rate, max_rows=min(256, 4 * self.batch_size))
         parameters, velocity = objective.start.clone(), torch.zeros_like(objective.start)
         evaluation = objective.batch.evaluate(parameters, objective.X)
         first = norm(objective.gradient(evaluation, parameters)).clamp_min(torch.finfo(torch.float64).tiny)
@@ -107,14 +106,9 @@ class SGD:
         # A cosine schedule ends at rate zero: where the loss has stopped falling by then, training is over.
         return Fit(best, best_loss, share, epoch, settled | (share < 0.01))
 
-    def _largest_rate(self, objective: Objective) -> Tensor:
-        if not isinstance(self.rate, str):
-            return torch.full((len(objective.start),), self.rate, dtype=torch.float64, device=objective.start.device)
-        return 0.5 / objective.largest_curvature(max_rows=min(256, 4 * self.batch_size))
-
     def _gradient(self, objective: Objective, parameters: Tensor, chunk: Tensor) -> Tensor:
         part = objective.rows(chunk)
         evaluation = part.batch.evaluate(parameters, part.X)
-        # counts over the expected count of a batch: an unbiased estimate of the full gradient also with padded rows
+        # weights over the expected weight of a batch: an unbiased estimate of the full gradient also with padded rows
         expected = objective.sizes / objective.X.shape[1] * chunk.shape[1]
         return part.gradient_of_rows(evaluation, expected) + 2 * objective.regularization * (parameters - objective.start)

@@ -1,7 +1,7 @@
-"""How long a linearised network is trained: the factor each direction of the kernel has been fitted by.
+"""How long a network is trained: to convergence, or stopped, by a real network's own steps or in closed form.
 
-For loss (1/n)Σ(f − y)² + λ‖θ − θᵇ‖², a direction with kernel eigenvalue μ has curvature v = μ/n + λ. Trained for
-ever it is fitted by 1/v; stopped early by ``gain(v)`` < 1/v.
+For loss (1/n)Σ(f − y)² + λ‖θ − θᵇ‖², a direction of a linearised network with kernel eigenvalue μ has curvature
+v = μ/n + λ. Trained for ever it is fitted by 1/v; stopped early by ``gain(v)`` < 1/v.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from unseed._checks import check_number, check_share, check_whole_number
+from unseed._progress import Progress
+from unseed._solvers.objective import Fit, Objective, check_rate, norm
 from unseed._solvers.work import Work
 from unseed.errors import InvalidInputError
 
@@ -79,8 +81,7 @@ class GradientDescent:
 
     def __post_init__(self) -> None:
         check_whole_number("steps", self.steps, at_least=0)
-        if self.rate != "auto":
-            check_number("rate", self.rate, above=0)
+        check_rate(self.rate)
         if self.tolerance is not None:
             check_share("tolerance", self.tolerance)
 
@@ -116,6 +117,36 @@ class GradientDescent:
     def rows_of_a_step(self, n_rows: int) -> int:
         """All of them."""
         return n_rows
+
+    def train(self, objective: Objective, progress: Progress) -> Fit:
+        """Train every network of the batch together; ``rate="auto"`` halves the rate of a network whose loss went up."""
+        rate, tolerance = objective.rates(self.rate), self.tolerance or 0.0
+        parameters, share, step = objective.start.clone(), torch.ones(len(objective.start)), 0
+        norms: list[Tensor] = []
+        losses: list[Tensor] = []
+        with progress.steps("gradient descent", self.steps) as report:
+            for step in range(self.steps + 1):
+                evaluation = objective.batch.evaluate(parameters, objective.X)
+                gradient = objective.gradient(evaluation, parameters)
+                if step % 10 == 0 or step == self.steps:  # norms and losses cost as much as a few steps
+                    norms.append(norm(gradient))
+                    losses.append(objective.value(evaluation.outputs, parameters))
+                    share = norms[-1] / norms[0].clamp_min(torch.finfo(torch.float64).tiny)
+                    if self.rate == "auto" and len(losses) > 1:
+                        rate = torch.where(losses[-1] > losses[-2], rate / 2, rate)
+                    if bool((share <= tolerance).all()):
+                        break
+                if step < self.steps:
+                    parameters = torch.addcmul(parameters, gradient, rate[:, None].to(gradient.dtype), value=-1)
+                    report(loss=float(losses[-1].max()) if progress.active else 0.0)
+        risen = ~(losses[-1] <= losses[0])
+        if bool(risen.any()) and self.steps:
+            largest = float(objective.largest_curvature().max())
+            raise InvalidInputError(
+                f"rate={self.rate} diverges: the loss of {int(risen.sum())} networks ended above its start; "
+                f"use a rate of at most {1 / largest:.3g}, or rate='auto'"
+            )
+        return Fit(parameters, losses[-1], share, step, share <= tolerance)
 
 
 Stopped = GradientFlow | GradientDescent

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from unseed._resampling import Plan
-from unseed._solvers.cholesky import JITTERS
+from unseed._solvers import JITTERS
 from unseed._state import Record, State
 from unseed.engines._points import NewPoints
 from unseed.engines._protocol import Capability, LeftOut, Trained

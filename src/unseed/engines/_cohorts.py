@@ -9,7 +9,7 @@ from torch import Tensor
 
 from unseed._progress import Progress
 from unseed._resampling import Plan
-from unseed._solvers import SGD, Fit, GaussNewton, GradientDescent, Objective, descend
+from unseed._solvers import SGD, Fit, GaussNewton, GradientDescent, Objective
 from unseed.engines._task import Task
 from unseed.errors import InvalidInputError
 from unseed.networks import NetworkBatch
@@ -86,10 +86,7 @@ def _is_lack_of_memory(error: RuntimeError) -> bool:
 
 def _train(trainer: Trainer, objective: Objective, progress: Progress) -> Fit:
     with torch.no_grad():
-        if isinstance(trainer, GradientDescent):
-            fit = descend(trainer, objective, progress)
-        else:
-            fit = trainer.train(objective, progress)
+        fit = trainer.train(objective, progress)
     if not bool(torch.isfinite(fit.loss).all()):
         raise InvalidInputError(f"training diverged with trainer={trainer}; use a smaller rate, or rate='auto'")
     return fit

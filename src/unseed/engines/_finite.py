@@ -36,7 +36,7 @@ class FiniteReplicates(Trained):
 
     def noise_variance(self) -> Tensor:
         """Residual sum of squares over its trace, pooled over the reference replicates (also where training stopped early)."""
-        return pooled_noise(tangent.noise_moments(labels) for tangent, labels in self.references)
+        return pooled_noise(tangent.noise_residual(labels) for tangent, labels in self.references)
 
     def posterior_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
         """With the full-data network's own tangent kernel."""

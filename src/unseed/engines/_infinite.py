@@ -109,11 +109,8 @@ class KernelReplicates(Trained):
 
     def leave_out(self, rows: Tensor) -> LeftOut:
         """Closed form, from the full-data factor."""
-        factor = self.full_factor
-        curvature = factor.inverse_diagonal(rows)[:, None]
-        errors = factor.solve(self.task.difference)[rows] / curvature
-        variance = (1 / curvature - factor.ridge[rows][:, None]).clamp_min(0.0) * self.amplitude
-        return LeftOut(rows, errors, variance)
+        errors, variance = self.full_factor.leave_one_out(self.task.difference, rows)
+        return LeftOut(rows, errors, variance * self.amplitude)
 
     def procedural_covariance(self, points: NewPoints) -> Tensor:
         """Covariance of s(x) − c(x)ᵀ s(X), s the untrained network; mean over batches where the plan has batches."""
@@ -138,7 +135,7 @@ class KernelReplicates(Trained):
         """Residual sum of squares over its trace, pooled over the reference replicates."""
         labels = self.task.difference
         return pooled_noise(
-            factor.noise_moments(labels[rows]) for rows, factor in zip(self._reference_rows, self.factors, strict=True)
+            factor.noise_residual(labels[rows]) for rows, factor in zip(self._reference_rows, self.factors, strict=True)
         )
 
     def conditions(self, probe: Probe) -> Iterable[Finding]:

@@ -36,9 +36,9 @@ def influence_values(residual: Tensor, weights: Tensor) -> Tensor:
     return len(residual) * effect - effect.sum(0)
 
 
-def pooled_noise(moments: Iterable[tuple[Tensor, float]]) -> Tensor:
-    """Noise variance from the summed squares and traces of several fits. Shape (n_outputs,)."""
-    squares, traces = zip(*moments, strict=True)
-    total = torch.stack(squares).sum(0)
+def pooled_noise(residuals: Iterable[tuple[Tensor, float]]) -> Tensor:
+    """Noise variance from the residuals (n, n_outputs) and traces of several fits. Shape (n_outputs,)."""
+    left, traces = zip(*residuals, strict=True)
+    total = torch.cat(left).square().sum(0)
     variance: Tensor = total / max(sum(traces), torch.finfo(total.dtype).tiny)
     return variance

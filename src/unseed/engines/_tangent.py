@@ -128,16 +128,11 @@ class TangentFit:
             apart[output::k, output] = labels[:, output]
         return self.factor.energy(apart) / len(labels)
 
-    def noise_moments(self, labels: Tensor) -> tuple[Tensor, float]:
-        """Sum of squares per output and trace (see `WeightedRidge`); outputs share one trace."""
+    def noise_residual(self, labels: Tensor) -> tuple[Tensor, float]:
+        """Residuals (n_rows, k) and trace (see `WeightedRidge`); outputs share one trace, which is exact."""
         k = self.batch.n_outputs
-        if isinstance(self.trained, StoppedRidge):
-            left_over = self.trained.spectral.left_over
-            unfitted = labels - (self.trained.kernel @ self.trained.solve(labels.reshape(-1, 1))).reshape(-1, k)
-            return unfitted.square().sum(0), float(left_over.square().sum()) / k
-        solved, trace = self.factor.inverse_moments(labels.reshape(-1, 1), 0)
-        n = len(labels)
-        return (n * solved.reshape(-1, k)).square().sum(0), n**2 * trace / k
+        residual, trace = self.trained.noise_residual(labels.reshape(-1, 1), probes=0)
+        return residual.reshape(-1, k), trace / k
 
     @property
     def _counts(self) -> Tensor:

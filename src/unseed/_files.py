@@ -44,7 +44,9 @@ def replaced(path: str | os.PathLike[str], argument: str | None = None) -> Itera
             raise
         raise InvalidInputError(f"{argument}={str(path)!r} could not be written: {error.strerror or error}") from error
     finally:
-        _remove(part)
+        shutil.rmtree(part, ignore_errors=True)  # where it is a folder
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _put_in_place(part: Path, target: Path) -> None:
@@ -63,11 +65,3 @@ def _put_in_place(part: Path, target: Path) -> None:
             aside.rename(target)
         raise
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _remove(part: Path) -> None:
-    if part.is_dir():
-        shutil.rmtree(part, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)

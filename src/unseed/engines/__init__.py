@@ -2,11 +2,10 @@
 
 from unseed._findings import Finding
 from unseed._solvers import Work
-from unseed.engines._anchored import AnchoredReplicates
 from unseed.engines._blocks import BlockFit, FullFit, block_rows
 from unseed.engines._cost import Cost, Memory
-from unseed.engines._infinite import KernelReplicates
-from unseed.engines._kernel import KernelEngine
+from unseed.engines._expansions import AnchoredReplicates
+from unseed.engines._kernel import KernelEngine, KernelReplicates
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines._network import NetworkEngine
 from unseed.engines._points import NewPoints, Probe

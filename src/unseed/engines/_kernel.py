@@ -1,23 +1,28 @@
-"""The kernel engine: infinitely wide networks, trained in closed form."""
+"""The kernel engine: infinitely wide networks, trained in closed form, and what is known of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
+from torch import Tensor
 
+from unseed._findings import Finding
 from unseed._resampling import Plan
-from unseed._solvers import Converged, Training
-from unseed._state import Record
-from unseed.engines._anchored import AnchoredReplicates
+from unseed._solvers import Converged, DualRidge, Training
+from unseed._state import Record, State
+from unseed.engines._conditions import conditioning
 from unseed.engines._cost import Cost, kernel_cost, kernel_memory
-from unseed.engines._infinite import KernelReplicates
-from unseed.engines._protocol import CONVERGED, Capability, Engine
-from unseed.engines._shared import check_training
-from unseed.engines._systems import Solver, solve_systems, systems_of
-from unseed.engines._task import Task, check_kept, restore_groups, rows_of
+from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, choose_anchors, root_of
+from unseed.engines._points import NewPoints, Probe
+from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine, LeftOut
+from unseed.engines._shared import check_training, influence_values, pooled_noise
+from unseed.engines._systems import Factor, Solver, solve_systems, systems_of
+from unseed.engines._task import Task, check_kept, restore_groups, rows_of, state_of_groups
 from unseed.errors import InvalidInputError
-from unseed.kernels import PopulationKernel
+from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP
 
 ALWAYS: frozenset[Capability] = frozenset({"seeds", "anchors"})
@@ -71,16 +76,16 @@ class KernelEngine(Engine):
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
-        task, network = task.as_ridge(), self.kernel_of(task).network
+        task, kernel = task.as_ridge(), self.kernel_of(task)
         self.check(plan, task.X.device, n_jobs)
         systems = systems_of(plan, task.labels)
         solver = Solver(self.training, task.regularization, is_mixed=self.precision == "mixed")
-        solved = solve_systems(network, task.X, systems, solver, plan, n_jobs)
+        solved = solve_systems(kernel.network, task.X, systems, solver, plan, n_jobs)
         dual = task.labels.new_zeros(len(systems), *task.labels.shape)
         for replicate, system, (weights, _) in zip(dual, systems, solved, strict=True):
             replicate[system.rows] = weights
         kept = [factor for r in plan.reference if (factor := solved[r][1]) is not None]
-        return KernelReplicates(self, task, plan, dual, kept)
+        return KernelReplicates(kernel, task.X, dual, self, task, plan, kept)
 
     def kernel_of(self, task: Task) -> PopulationKernel:
         """Kernel of the task's network."""
@@ -115,8 +120,145 @@ class KernelEngine(Engine):
         dual = packed.new_zeros(len(rows), *task.labels.shape)
         for replicate, own, weights in zip(dual, rows, torch.split(packed, lengths), strict=True):
             replicate[own] = weights
-        return KernelReplicates(self, task.as_ridge(), plan, dual)
+        return KernelReplicates(self.kernel_of(task), task.X, dual, self, task.as_ridge(), plan)
 
     def describe(self) -> str:
         """In a few words."""
         return "infinitely wide, in closed form"
+
+
+@dataclass(frozen=True)
+class KernelReplicates(KernelExpansions):
+    """Infinitely wide networks of every replicate.
+
+    Attributes
+    ----------
+    engine : KernelEngine
+    task : Task
+    plan : Plan
+    solved : sequence of factors, or None
+        Of the reference replicates; None has them made again, by the same engine on the same rows, when first asked for.
+    """
+
+    engine: KernelEngine
+    task: Task
+    plan: Plan
+    solved: Sequence[Factor] | None = None
+
+    @cached_property
+    def factors(self) -> Sequence[Factor]:
+        """Of the reference replicates."""
+        if self.solved is not None:
+            return self.solved
+        counts = self.plan.counts[list(self.plan.reference)]
+        return self.engine.fit(self.task, Plan(counts, tuple(range(len(counts))))).factors
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """The engine's; formulas for converged networks need one of all rows."""
+        return self.engine.capabilities - (CONVERGED if len(self.plan.reference) > 1 else NOTHING)
+
+    def influence(self, points: NewPoints) -> Tensor:
+        """Influence values from the one full-data factor; outputs do not mix at infinite width."""
+        factor = self.full_factor
+        weights = factor.solve(self.cross(points))  # c: (n_rows, n_points)
+        columns = factor.residual(self.task.difference).unbind(1)
+        return torch.cat([influence_values(r[:, None], weights[:, None, :, None]) for r in columns], dim=2)
+
+    def leave_out(self, rows: Tensor) -> LeftOut:
+        """Closed form, from the full-data factor."""
+        errors, variance = self.full_factor.leave_one_out(self.task.difference, rows)
+        return LeftOut(rows, errors, variance * self.amplitude)
+
+    def procedural_covariance(self, points: NewPoints) -> Tensor:
+        """Covariance of s(x) − c(x)ᵀ s(X), s the untrained network; mean over batches where the plan has batches."""
+        at = self.profile(points)
+        prior = self.kernel.nngp_gram(at)
+        totals = []
+        for own, weights in self._smoothers(points):
+            overlap = weights.T @ self.kernel.nngp_cross(own, at)
+            totals.append(prior - overlap - overlap.T + weights.T @ self._prior_times(own, weights))
+        return torch.stack(totals).mean(0)
+
+    def procedural_variance(self, points: NewPoints) -> Tensor:
+        """Diagonal of the covariance, without the matrix."""
+        at = self.profile(points)
+        totals = [
+            (weights * (self._prior_times(own, weights) - 2 * self.kernel.nngp_cross(own, at))).sum(0)
+            for own, weights in self._smoothers(points)
+        ]
+        return (at.diagonal.nngp + torch.stack(totals).mean(0)).clamp_min(0.0)
+
+    def noise_variance(self) -> Tensor:
+        """Residual sum of squares over its trace, pooled over the reference replicates."""
+        labels = self.task.difference
+        return pooled_noise(
+            factor.noise_residual(labels[rows]) for rows, factor in zip(self._reference_rows, self.factors, strict=True)
+        )
+
+    def conditions(self, probe: Probe) -> Iterable[Finding]:
+        """Whether the matrices behind the fit could be inverted accurately."""
+        return conditioning(self.factors)
+
+    def state(self) -> State:
+        """Dual weights of the rows that each replicate has."""
+        rows = rows_of(self.plan, self.dual.device)
+        packed = torch.cat([dual[own] for dual, own in zip(self.dual, rows, strict=True)])
+        return {"kind": "kernel", **state_of_groups("dual", packed)}
+
+    def choose_anchors(self, n_anchors: int) -> Tensor:
+        """By pivoted Cholesky."""
+        return choose_anchors(self.kernel, self.points, n_anchors)
+
+    def cut(self, anchors: Tensor, checked: Tensor | None, *, is_rounded: bool) -> AnchoredReplicates:
+        """Dual weights of these rows alone, by least squares on the functions at all rows.
+
+        Rounded to float32 is the posterior's factor, a triangle whose inverse is at most one, so that rounding stays small.
+        """
+        root = root_of(self.kernel, self.points[anchors])
+        cross = self.kernel.ntk_cross(self.points, self.points[anchors])  # (n, m)
+        features = torch.linalg.solve_triangular(root, cross.T, upper=False).T  # Φ
+        orthogonal, triangle = torch.linalg.qr(features)
+        values = self.predict(NewPoints(self.inputs))  # (n_replicates, n, n_groups, n_outputs)
+        white = torch.linalg.solve_triangular(triangle, orthogonal.T @ values.transpose(0, 1).flatten(1), upper=True)
+        weights = torch.linalg.solve_triangular(root.T, white, upper=True)
+        dual = weights.reshape(len(anchors), len(values), *values.shape[2:]).transpose(0, 1).contiguous()
+        posterior = None
+        if checked is not None and "posterior" in self.capabilities:
+            inner = (features / self.full_factor.ridge[:, None]).T @ features
+            inner.diagonal().add_(1.0)
+            known = torch.linalg.cholesky(inner).contiguous()  # solves depend on the order in memory, in their last bits
+            known = known.float().double() if is_rounded else known
+            posterior = AnchoredPosterior(known, self.amplitude, self.leave_out(checked))
+        return AnchoredReplicates(self.kernel, self.inputs[anchors], dual, self.noise_variance(), posterior)
+
+    def whiten(self, cross: Tensor) -> Tensor:
+        """With the factor of the network of all rows."""
+        return self.full_factor.whiten(cross)
+
+    @property
+    def full_factor(self) -> DualRidge:
+        """Of the one network of all rows."""
+        factor, *batches = self.factors
+        if batches or not isinstance(factor, DualRidge):
+            raise InvalidInputError("a posterior and influence values need a network trained to convergence on all rows")
+        return factor
+
+    @property
+    def _reference_rows(self) -> list[Tensor]:
+        return rows_of(self.plan, self.dual.device, self.plan.reference)
+
+    @cached_property
+    def amplitude(self) -> Tensor:
+        """Of the Gaussian process, output by output. Shape (n_outputs,)."""
+        return self.full_factor.amplitude(self.task.difference)
+
+    def _smoothers(self, points: NewPoints) -> Iterable[tuple[Profile, Tensor]]:
+        """Training points of each reference replicate, and c(x): how far each of their labels moves each prediction."""
+        cross = self.cross(points)
+        for rows, factor in zip(self._reference_rows, self.factors, strict=True):
+            yield self.points[rows], factor.solve(cross[rows])
+
+    def _prior_times(self, own: Profile, weights: Tensor) -> Tensor:
+        """Σ(X, X) c without holding Σ(X, X)."""
+        return self.kernel.nngp_product(own, own, weights)

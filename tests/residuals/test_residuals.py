@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from unseed._residuals import Misfit, NoiseModel
-from unseed._residuals.curves import MAX_FEATURES, TERMS, Curves, ridge_fits
+from unseed._residuals import MAX_FEATURES, TERMS, Curves, Misfit, NoiseModel, ridge_fits
 
 
 def rows(n=300, d=4, seed=0):
@@ -36,11 +35,11 @@ class TestCurves:
         design, targets = Curves.along(X)(X), rng.normal(size=40)
         power = np.linalg.svd(design, compute_uv=False) ** 2
         power = power[np.sqrt(power) > 1e-8 * np.sqrt(power.max())]
-        for fit, shrinkage in zip(ridge_fits(design, targets), np.logspace(-3, 2, 11), strict=True):
+        for (_, left_out), shrinkage in zip(ridge_fits(design, targets), np.logspace(-3, 2, 11), strict=True):
             others = np.arange(40) != 7
             ridge = shrinkage * power.mean() * np.eye(design.shape[1])
             refit = np.linalg.solve(design[others].T @ design[others] + ridge, design[others].T @ targets[others])
-            assert_allclose(fit.left_out[7], design[7] @ refit, rtol=1e-6, atol=1e-9)
+            assert_allclose(left_out[7], design[7] @ refit, rtol=1e-6, atol=1e-9)
 
     def test_constant_features_have_no_curves(self):
         assert list(ridge_fits(Curves.along(np.ones((20, 2)))(np.ones((20, 2))), np.arange(20.0))) == []

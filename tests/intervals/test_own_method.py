@@ -76,7 +76,7 @@ class TestThroughEverything:
         assert prediction.degrees_of_freedom == 9
         assert_allclose(centre, prediction.mean, rtol=1e-12)
         assert_allclose(reg.predict(X_NEW), prediction.mean, rtol=1e-10)
-        assert_array_equal(interval[..., 0], prediction.conf_int())
+        assert_allclose(interval[..., 0], prediction.conf_int(), rtol=1e-10)
         assert (prediction.standard_error > 0).all()
 
     def test_diagnose(self, method):

@@ -3,13 +3,15 @@
 from unseed._resampling import Plan
 from unseed._results import Estimate
 from unseed.errors import InvalidInputError
-from unseed.intervals._batching import Batching
-from unseed.intervals._cheap_bootstrap import CheapBootstrap
-from unseed.intervals._half_sampling import HalfSampling
-from unseed.intervals._infinitesimal_jackknife import InfinitesimalJackknife
+from unseed.intervals._formulas import (
+    Batching,
+    CheapBootstrap,
+    HalfSampling,
+    InfinitesimalJackknife,
+    Sectioning,
+    TruthInterval,
+)
 from unseed.intervals._method import IntervalMethod, Replicates, describe, own_centre
-from unseed.intervals._sectioning import Sectioning
-from unseed.intervals._truth import TruthInterval
 
 __all__ = [
     "METHODS",
@@ -28,8 +30,7 @@ __all__ = [
     "resolve_interval",
 ]
 
-_Method = Batching | CheapBootstrap | HalfSampling | InfinitesimalJackknife | Sectioning | TruthInterval
-METHODS: dict[str, type[_Method]] = {
+METHODS: dict[str, type[IntervalMethod]] = {
     "truth": TruthInterval,
     "sectioning": Sectioning,
     "batching": Batching,

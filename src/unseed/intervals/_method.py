@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
-from unseed._checks import check_whole_number
 from unseed._random import Streams
 from unseed._resampling import Plan
 from unseed._results import Estimate, FloatArray
@@ -95,23 +93,3 @@ def own_centre(method: IntervalMethod) -> Callable[[Replicates, FloatArray], Flo
     """The method's formula for its centre, or None for the mean of the plan's reference replicates."""
     own: Callable[[Replicates, FloatArray], FloatArray] | None = getattr(method, "centre", None)
     return own if callable(own) else None
-
-
-@dataclass(frozen=True)
-class BatchMethod(IntervalMethod):
-    """A method that compares disjoint batches of rows."""
-
-    batches: int = 4
-
-    def __post_init__(self) -> None:
-        check_whole_number("batches", self.batches, at_least=2, reason="one batch has no spread to measure")
-
-
-@dataclass(frozen=True)
-class ResampleMethod(IntervalMethod):
-    """A method that compares random resamples with the fit to all rows."""
-
-    replications: int = 4
-
-    def __post_init__(self) -> None:
-        check_whole_number("replications", self.replications, at_least=1, reason="no resample, no spread")

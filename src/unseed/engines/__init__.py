@@ -7,14 +7,12 @@ from unseed.engines._cost import Cost, Memory
 from unseed.engines._expansions import AnchoredReplicates
 from unseed.engines._kernel import KernelEngine, KernelReplicates
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
-from unseed.engines._network import NetworkEngine
-from unseed.engines._points import NewPoints, Probe
+from unseed.engines._network import NetworkEngine, NetworkReplicates
 from unseed.engines._protocol import Capability, Convergence, Engine, LeftOut, Trained
 from unseed.engines._stacks import HostCounts, StackedSets
 from unseed.engines._stored import StoredBlock, TrainedBlock, store_block
 from unseed.engines._tangent import TangentFit
-from unseed.engines._task import Task
-from unseed.engines._trained_networks import NetworkReplicates
+from unseed.engines._task import NewPoints, Probe, Task
 from unseed.errors import InvalidInputError
 from unseed.networks import Network
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from joblib import delayed
@@ -32,51 +36,78 @@ def groups_of_similar_size(plan: Plan, trainer: Trainer) -> list[list[int]]:
     return groups
 
 
-def train_group(
-    group: list[int],
-    task: Task,
-    plan: Plan,
-    batch: NetworkBatch,
-    starts: Tensor,
-    trainer: Trainer,
-    at_once: int,
-) -> dict[int, Fit]:
-    """Train a group's replicates, fewer at a time when the memory of a GPU does not hold them."""
-    done: dict[int, Fit] = {}
-    todo = list(group)
-    while todo:
-        now = todo[:at_once]
-        try:
-            fit = _train(trainer, _objective(now, task, plan, batch, starts), task.progress)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not _is_lack_of_memory(error) or at_once == 1:
-                raise
-            at_once = max(1, at_once // 2)
-            torch.cuda.empty_cache()
-            continue
-        n_groups = task.labels.shape[1]
-        for position, replicate in enumerate(now):
-            part = slice(position * n_groups, (position + 1) * n_groups)
-            done[replicate] = Fit(
-                fit.parameters[part], fit.loss[part], fit.relative_gradient[part], fit.steps, fit.converged[part]
+@dataclass(frozen=True)
+class Cohorts:
+    """Networks of every replicate and group, to be trained from their starts."""
+
+    task: Task
+    plan: Plan
+    batch: NetworkBatch
+    starts: Tensor  # (n_replicates, p)
+    trainer: Trainer
+    allow_tf32: bool
+
+    def train_here(self, at_once: Callable[[int], int]) -> list[Fit]:
+        """Of every replicate; ``at_once`` says how many of so many rows train together."""
+        fits: dict[int, Fit] = {}
+        with _matrix_precision(self.allow_tf32):
+            for group in groups_of_similar_size(self.plan, self.trainer):
+                fits |= self._train_group(group, at_once(self.plan.distinct_rows[group[0]]))
+        return [fits[r] for r in range(len(fits))]
+
+    def train_elsewhere(self, n_jobs: int | None) -> list[Fit]:
+        """Every replicate by itself, as a task for any worker, which is sent its rows and its start."""
+        replicates = range(len(self.plan.counts))
+        tasks = (delayed(_train_alone)(self.trainer, self._objective([r]), self.allow_tf32) for r in replicates)
+        return list(outcomes(tasks, n_jobs, ahead=2))
+
+    def _train_group(self, group: list[int], at_once: int) -> dict[int, Fit]:
+        """Those of similar size, fewer at a time when the memory of a GPU does not hold them."""
+        done: dict[int, Fit] = {}
+        n_groups, todo = self.task.labels.shape[1], list(group)
+        while todo:
+            now = todo[:at_once]
+            try:
+                fit = _train(self.trainer, self._objective(now), self.task.progress)
+            except (torch.OutOfMemoryError, RuntimeError) as error:
+                if not _is_lack_of_memory(error) or at_once == 1:
+                    raise
+                at_once = max(1, at_once // 2)
+                torch.cuda.empty_cache()
+                continue
+            parts = (
+                torch.split(values, n_groups) for values in (fit.parameters, fit.loss, fit.relative_gradient, fit.converged)
             )
-        todo = todo[at_once:]
-    return done
+            for r, parameters, loss, gradient, converged in zip(now, *parts, strict=True):
+                done[r] = Fit(parameters, loss, gradient, fit.steps, converged)
+            todo = todo[at_once:]
+        return done
 
-
-def train_elsewhere(
-    task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor, trainer: Trainer, allow_tf32: bool, n_jobs: int | None
-) -> dict[int, Fit]:
-    """Every replicate by itself, as a task for any worker, which is sent its rows and its start."""
-    tasks = (
-        delayed(_train_alone)(trainer, _objective([replicate], task, plan, batch, starts), allow_tf32)
-        for replicate in range(len(plan.counts))
-    )
-    return dict(enumerate(outcomes(tasks, n_jobs, ahead=2)))
+    def _objective(self, replicates: list[int]) -> Objective:
+        """Rows of every replicate, padded with rows of count 0, once per group of labels."""
+        task, plan, starts = self.task, self.plan, self.starts
+        rows = [np.flatnonzero(plan.counts[r]) for r in replicates]
+        longest, n_groups = max(map(len, rows)), task.labels.shape[1]
+        index = np.stack([np.concatenate([r, np.full(longest - len(r), r[0])]) for r in rows])
+        counts = np.stack(
+            [np.append(plan.counts[r][own], np.zeros(longest - len(own))) for r, own in zip(replicates, rows, strict=True)]
+        )
+        place, dtype = torch.from_numpy(index).to(task.X.device), starts.dtype
+        seeds = [int(task.streams.generator("order", r).integers(2**31)) for r in replicates]
+        return Objective(
+            self.batch,
+            starts[replicates].repeat_interleave(n_groups, dim=0),
+            task.X[place].to(dtype).repeat_interleave(n_groups, dim=0),
+            task.labels[place].to(dtype).transpose(1, 2).flatten(0, 1),
+            torch.from_numpy(counts).to(task.X).repeat_interleave(n_groups, dim=0),
+            task.regularization,
+            task.loss,
+            tuple(seed for seed in seeds for _ in range(n_groups)),
+        )
 
 
 def _train_alone(trainer: Trainer, objective: Objective, allow_tf32: bool) -> Fit:
-    with MatrixPrecision(allow_tf32):
+    with _matrix_precision(allow_tf32):
         return _train(trainer, objective, Progress(active=False))
 
 
@@ -92,39 +123,14 @@ def _train(trainer: Trainer, objective: Objective, progress: Progress) -> Fit:
     return fit
 
 
-def _objective(replicates: list[int], task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor) -> Objective:
-    """Rows of every replicate, padded with rows of count 0, once per group of labels."""
-    rows = [np.flatnonzero(plan.counts[r]) for r in replicates]
-    longest, n_groups = max(map(len, rows)), task.labels.shape[1]
-    index = np.stack([np.concatenate([r, np.full(longest - len(r), r[0])]) for r in rows])
-    counts = np.stack(
-        [np.append(plan.counts[r][own], np.zeros(longest - len(own))) for r, own in zip(replicates, rows, strict=True)]
-    )
-    place, dtype = torch.from_numpy(index).to(task.X.device), starts.dtype
-    seeds = [int(task.streams.generator("order", r).integers(2**31)) for r in replicates]
-    return Objective(
-        batch,
-        starts[replicates].repeat_interleave(n_groups, dim=0),
-        task.X[place].to(dtype).repeat_interleave(n_groups, dim=0),
-        task.labels[place].to(dtype).transpose(1, 2).flatten(0, 1),
-        torch.from_numpy(counts).to(task.X).repeat_interleave(n_groups, dim=0),
-        task.regularization,
-        task.loss,
-        tuple(seed for seed in seeds for _ in range(n_groups)),
-    )
-
-
-class MatrixPrecision:
-    """Switch TF32 products on or off for a while; they are off unless asked for."""
-
-    def __init__(self, allowed: bool) -> None:
-        self.allowed = allowed
-
-    def __enter__(self) -> None:
-        self.before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-        torch.set_float32_matmul_precision("high" if self.allowed else "highest")
-        torch.backends.cudnn.allow_tf32 = self.allowed
-
-    def __exit__(self, *problem: object) -> None:
-        torch.set_float32_matmul_precision(self.before[0])
-        torch.backends.cudnn.allow_tf32 = self.before[1]
+@contextmanager
+def _matrix_precision(allow_tf32: bool) -> Iterator[None]:
+    """TF32 products on or off for a while; they are off unless asked for."""
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("high" if allow_tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = allow_tf32
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]

@@ -13,9 +13,8 @@ from torch import Tensor
 from unseed._resampling import Plan
 from unseed._solvers.cholesky import JITTERS, jittered_cholesky
 from unseed._state import Record, State
-from unseed.engines._points import NewPoints
 from unseed.engines._protocol import Capability, LeftOut, Trained
-from unseed.engines._task import Task, restore_groups, state_of_groups
+from unseed.engines._task import NewPoints, Task, restore_groups, state_of_groups
 from unseed.errors import NotAvailableError, SingularKernelError
 from unseed.kernels import PopulationKernel, Profile
 

@@ -13,14 +13,12 @@ from unseed._findings import Finding
 from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, Training
 from unseed._state import Record, State
-from unseed.engines._conditions import conditioning
 from unseed.engines._cost import Cost, kernel_cost, kernel_memory
 from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, choose_anchors, root_of
-from unseed.engines._points import NewPoints, Probe
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine, LeftOut
-from unseed.engines._shared import check_training, influence_values, pooled_noise
+from unseed.engines._shared import check_training, conditioning, influence_values, pooled_noise
 from unseed.engines._systems import Factor, Solver, solve_systems, systems_of
-from unseed.engines._task import Task, check_kept, restore_groups, rows_of, state_of_groups
+from unseed.engines._task import NewPoints, Probe, Task, check_kept, restore_groups, rows_of, state_of_groups
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP

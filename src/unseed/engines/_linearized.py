@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
 from unseed._checks import check_whole_number
-from unseed._findings import Finding
 from unseed._resampling import Plan
 from unseed._solvers import Converged, Training
 from unseed._state import Record, State
-from unseed.engines._conditions import conditioning
 from unseed.engines._cost import Cost, linearized_cost, network_memory
-from unseed.engines._finite import FiniteReplicates
-from unseed.engines._points import NewPoints, Probe
+from unseed.engines._finite import FiniteReplicates, draw_starts
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine
 from unseed.engines._shared import check_training
-from unseed.engines._starts import draw_starts
 from unseed.engines._tangent import TangentFit
-from unseed.engines._task import Task, check_kept, restore_groups, rows_of, state_of_groups
+from unseed.engines._task import NewPoints, Task, check_kept, restore_groups, rows_of, state_of_groups
 from unseed.networks import NetworkBatch, make_batch, restore_batch
 from unseed.tasks import begun, shares_memory
 
@@ -74,7 +71,7 @@ class LinearizedEngine(Engine):
         tangents = self._tangents(batch, starts, task, plan)
         labels = [task.labels[rows] for rows in rows_of(plan, task.X.device)]
         duals = _solve(tangents, labels, plan, n_jobs)
-        return LinearizedReplicates(self, task, plan, tangents, duals)
+        return LinearizedReplicates(self, task, plan, batch, tangents, duals)
 
     def cost(self, task: Task, plan: Plan) -> Cost:
         """Work and memory, before anything is begun."""
@@ -92,7 +89,7 @@ class LinearizedEngine(Engine):
         packed = restore_groups(record, "dual", (sum(lengths), n_groups, k), device)
         duals = [dual.clone() for dual in torch.split(packed, lengths)]
         task = task.as_ridge()
-        return LinearizedReplicates(self, task, plan, self._tangents(batch, parameters, task, plan), duals)
+        return LinearizedReplicates(self, task, plan, batch, self._tangents(batch, parameters, task, plan), duals)
 
     def describe(self) -> str:
         """In a few words."""
@@ -121,26 +118,24 @@ def _solve(tangents: list[TangentFit], labels: list[Tensor], plan: Plan, n_jobs:
     Workers elsewhere are sent a replicate's rows and start. A factor of all rows is made here, while they are at work; those of
     batches come back from them.
     """
-    everyone, n_rows = range(len(tangents)), plan.counts.shape[1]
-    kept = set(plan.reference)
-    here = [r for r in everyone if shares_memory(n_jobs) or (r in kept and len(tangents[r].X) == n_rows)]
-    there = [r for r in everyone if r not in here]
-    # A view would be sent with all that it is a view of.
-    sent = {r: replace(tangents[r], parameters=tangents[r].parameters.clone()) for r in there}
-    found = begun((delayed(_solved)(sent[r], labels[r], keeps=r in kept) for r in there), n_jobs, ahead=2)
-    # replace() makes a copy, whose factor is forgotten with it
-    own = (delayed(_solved)(tangents[r] if r in kept else replace(tangents[r]), labels[r], keeps=r in kept) for r in here)
-    solved: dict[int, Solved] = dict(zip(here, Parallel(n_jobs=n_jobs, require="sharedmem")(own), strict=True))
-    solved |= dict(zip(there, found, strict=True))
+    n_rows, kept, is_one_process = plan.counts.shape[1], plan.reference, shares_memory(n_jobs)
+    here = [r for r, tangent in enumerate(tangents) if is_one_process or (r in kept and len(tangent.X) == n_rows)]
+    there = [r for r in range(len(tangents)) if r not in here]
+
+    def task(r: int) -> Any:  # a copy's factor is forgotten with it, and a view would be sent with all that it is a view of
+        return delayed(_solved)(replace(tangents[r], parameters=tangents[r].parameters.clone()), labels[r], keeps=r in kept)
+
+    found = begun(map(task, there), n_jobs, ahead=2)
+    own = Parallel(n_jobs=n_jobs, require="sharedmem")(map(task, here))
+    solved: dict[int, Solved] = dict(zip([*here, *there], [*own, *found], strict=True))
     for r, (tangent, _) in solved.items():
         tangents[r] = tangents[r] if tangent is None else tangent
-    return [solved[r][1] for r in everyone]
+    return [solved[r][1] for r in range(len(tangents))]
 
 
 def _solved(tangent: TangentFit, labels: Tensor, *, keeps: bool) -> Solved:
     """A task for any worker: what the labels are beyond the start, solved for; with the factor in the fit that is kept."""
-    start = tangent.start(tangent.X)
-    dual = tangent.solve(labels - start[:, None, :])
+    dual = tangent.solve(labels - tangent.start(tangent.X)[:, None, :])
     return (tangent if keeps else None), dual
 
 
@@ -163,24 +158,18 @@ class LinearizedReplicates(FiniteReplicates):
         residual = tangent.factor.residual(labels.reshape(-1, 1)).reshape(labels.shape)
         return tangent.influence(points.inputs, residual)
 
-    def conditions(self, probe: Probe) -> Iterable[Finding]:
-        """Whether the matrices behind the fit could be inverted accurately."""
-        return conditioning(tangent.factor for tangent, _ in self.references)
-
     def state(self) -> State:
         """Parameters where each replicate is linearised, and its dual weights."""
         return {
             "kind": "linearized",
-            **self.tangents[0].batch.state(),
+            **self.batch.state(),
             "parameters": torch.cat([tangent.parameters for tangent in self.tangents]),
             **state_of_groups("dual", torch.cat(self.duals)),
         }
 
-    @property
-    def references(self) -> list[tuple[TangentFit, Tensor]]:
-        """The replicates that stand for these data."""
-        rows = rows_of(self.plan, self.task.X.device, self.plan.reference)
-        return [(self.tangents[r], self.task.difference[own]) for r, own in zip(self.plan.reference, rows, strict=True)]
+    def linearisations(self) -> list[TangentFit]:
+        """Of the networks that stand for these data."""
+        return [self.tangents[r] for r in self.plan.reference]
 
     @property
     def numbers_per_point(self) -> int:

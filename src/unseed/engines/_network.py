@@ -1,30 +1,36 @@
-"""The network engine: finite networks trained by gradients, all replicates and groups together."""
+"""The network engine: finite networks trained by gradients, all replicates and groups together; and what is known of them."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from unseed._checks import check_flag, check_whole_number
+from unseed._findings import Finding
 from unseed._machine import available_bytes
 from unseed._resampling import Plan
-from unseed._solvers import SGD, Fit, GaussNewton, GradientDescent
-from unseed._state import Record
-from unseed.engines._cohorts import MatrixPrecision, Trainer, groups_of_similar_size, train_elsewhere, train_group
+from unseed._solvers import SGD, GaussNewton, GradientDescent
+from unseed._state import Record, State
+from unseed.engines._cohorts import Cohorts, Trainer
 from unseed.engines._cost import Cost, network_cost, network_memory
+from unseed.engines._finite import FiniteReplicates, draw_starts
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Convergence, Engine
-from unseed.engines._starts import draw_starts
-from unseed.engines._task import Task, check_kept
-from unseed.engines._trained_networks import NetworkReplicates
+from unseed.engines._tangent import TangentFit
+from unseed.engines._task import NewPoints, Probe, Task, between_groups, check_kept, rows_of
 from unseed.errors import InvalidInputError
 from unseed.networks import NetworkBatch, make_batch, restore_batch
 from unseed.tasks import shares_memory
+
+_NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
+_COMPARED_ROWS = 200  # of the tangent kernels before and after training
+_FLOAT32_FLOOR = 1e-9  # training leaves a tangent kernel with errors of float32 parameters' size: λ cannot be smaller
 
 CPU_ARRAY_BYTES = 24 << 20
 """Above 32 MB the usual allocator asks the system for fresh pages every time, and touching those takes longer than a step."""
@@ -87,37 +93,30 @@ allow_tf32=False)
         In this process those of similar size train together, whatever ``n_jobs`` is, since they share every matrix
         product; other processes train one replicate at a time.
         """
-        dtype = getattr(torch, self.dtype)
-        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width, dtype)
-        network_memory(batch, plan, task.labels.shape[1], dtype.itemsize).check(task.X.device)
-        starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, dtype)
-        trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=batch.is_explicit)
+        batch, trainer = self._batch_and_trainer(task)
+        network_memory(batch, plan, task.labels.shape[1], self._dtype.itemsize).check(task.X.device)
+        starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, self._dtype)
+        cohorts = Cohorts(task, plan, batch, starts, trainer, self.allow_tf32)
         if shares_memory(n_jobs):
-            fits = self._train_here(task, plan, batch, starts, trainer)
+            fits = cohorts.train_here(partial(self.replicates_at_once, task=task, batch=batch, trainer=trainer))
         else:
-            fits = train_elsewhere(task, plan, batch, starts, trainer, self.allow_tf32, n_jobs)
-        parameters = _in_order(fits, "parameters")
-        trained = NetworkReplicates(self, task, plan, batch, starts, parameters, _convergence(fits, trainer))
-        _warn_if_not_converged(trained.convergence)
-        return trained
+            fits = cohorts.train_elsewhere(n_jobs)
+        convergence = Convergence(
+            relative_gradient=torch.stack([fit.relative_gradient for fit in fits]).double().cpu().numpy(),
+            loss=torch.stack([fit.loss for fit in fits]).double().cpu().numpy(),
+            converged=torch.stack([fit.converged for fit in fits]).cpu().numpy(),
+            steps=max(fit.steps for fit in fits),
+            wanted=trainer.tolerance is not None,
+        )
+        _warn_if_not_converged(convergence)
+        parameters = torch.stack([fit.parameters for fit in fits])
+        return NetworkReplicates(self, task, plan, batch, starts, parameters, convergence)
 
     def cost(self, task: Task, plan: Plan) -> Cost:
         """Work and memory, before anything is begun."""
-        dtype = getattr(torch, self.dtype)
-        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width, dtype)
-        trainer = self.resolve_trainer(task.labels[:, 0].numel(), is_mlp=batch.is_explicit)
-        n_groups, device = task.labels.shape[1], task.X.device
-        at_once = partial(self.replicates_at_once, n_groups=n_groups, batch=batch, trainer=trainer, device=device)
-        return network_cost(task, plan, batch, trainer, dtype, at_once)
-
-    def _train_here(self, task: Task, plan: Plan, batch: NetworkBatch, starts: Tensor, trainer: Trainer) -> dict[int, Fit]:
-        fits: dict[int, Fit] = {}
-        with MatrixPrecision(self.allow_tf32):
-            for group in groups_of_similar_size(plan, trainer):
-                rows = int((plan.counts[group] > 0).sum(axis=1).max())
-                at_once = self.replicates_at_once(rows, task.labels.shape[1], batch, trainer, task.X.device)
-                fits |= train_group(group, task, plan, batch, starts, trainer, at_once)
-        return fits
+        batch, trainer = self._batch_and_trainer(task)
+        at_once = partial(self.replicates_at_once, task=task, batch=batch, trainer=trainer)
+        return network_cost(task, plan, batch, trainer, self._dtype, at_once)
 
     def restore(self, record: Record, task: Task, plan: Plan) -> NetworkReplicates:
         """Ready to predict."""
@@ -137,40 +136,142 @@ allow_tf32=False)
         """In a few words."""
         return "finite width, really trained"
 
-    def resolve_trainer(self, n_labels: int, *, is_mlp: bool) -> Trainer:
-        """What ``"auto"`` comes to."""
-        if not isinstance(self.trainer, str):
-            return self.trainer
-        return GaussNewton() if is_mlp and n_labels <= GAUSS_NEWTON_ROWS else SGD()
+    @property
+    def _dtype(self) -> torch.dtype:
+        dtype: torch.dtype = getattr(torch, self.dtype)
+        return dtype
 
-    def replicates_at_once(
-        self, n_rows: int, n_groups: int, batch: NetworkBatch, trainer: Trainer, device: torch.device
-    ) -> int:
+    def _batch_and_trainer(self, task: Task) -> tuple[NetworkBatch, Trainer]:
+        """The networks, and what ``"auto"`` comes to."""
+        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width, self._dtype)
+        if not isinstance(self.trainer, str):
+            return batch, self.trainer
+        is_affordable = batch.is_explicit and task.labels[:, 0].numel() <= GAUSS_NEWTON_ROWS
+        return batch, GaussNewton() if is_affordable else SGD()
+
+    def replicates_at_once(self, n_rows: int, task: Task, batch: NetworkBatch, trainer: Trainer) -> int:
         """Replicates of so many rows to train together: the activations of an MLP fill at most half of the memory left.
 
         On a CPU an array of them also has at most `CPU_ARRAY_BYTES`, so that its memory is used again at the next step.
         """
         if not batch.activations_per_row:
             return sys.maxsize
-        itemsize = n_groups * getattr(torch, self.dtype).itemsize
+        device, itemsize = task.X.device, task.labels.shape[1] * self._dtype.itemsize
         fitting = int(available_bytes(device) / 2 / (8 * n_rows * batch.activations_per_row * itemsize))
         if device.type == "cpu":
             fitting = min(fitting, CPU_ARRAY_BYTES // (trainer.rows_of_a_step(n_rows) * batch.numbers_per_row * itemsize))
         return max(1, fitting)
 
 
-def _in_order(fits: dict[int, Fit], name: str) -> Tensor:
-    return torch.stack([getattr(fits[r], name) for r in range(len(fits))])
+@dataclass(frozen=True)
+class NetworkReplicates(FiniteReplicates):
+    """Trained networks of every replicate and group."""
 
+    starts: Tensor  # (n_replicates, p)
+    parameters: Tensor  # (n_replicates, n_groups, p)
+    convergence: Convergence
 
-def _convergence(fits: dict[int, Fit], trainer: Trainer) -> Convergence:
-    return Convergence(
-        relative_gradient=_in_order(fits, "relative_gradient").double().cpu().numpy(),
-        loss=_in_order(fits, "loss").double().cpu().numpy(),
-        converged=_in_order(fits, "converged").cpu().numpy(),
-        steps=max(fit.steps for fit in fits.values()),
-        wanted=trainer.tolerance is not None,
-    )
+    def predict(self, points: NewPoints, replicates: Sequence[int] | None = None) -> Tensor:
+        """Forward passes, in float64 so that a point's prediction does not depend on its neighbours.
+
+        Shape (n_replicates, n_points, n_groups, n_outputs).
+        """
+        parameters = self.parameters if replicates is None else self.parameters[list(replicates)]
+        n_replicates, n_groups, _ = parameters.shape
+        chunks = torch.split(points.inputs, max(1, _NUMBERS_AT_A_TIME // self.batch.numbers_per_row))
+        networks = [
+            torch.cat([self.exact_batch.outputs(theta[None], chunk[None])[0] for chunk in chunks])
+            for theta in parameters.flatten(0, 1).double()
+        ]
+        outputs = torch.stack(networks)  # (n_replicates · n_groups, n_points, k)
+        return outputs.reshape(n_replicates, n_groups, *outputs.shape[1:]).transpose(1, 2)
+
+    def influence(self, points: NewPoints) -> Tensor:
+        """Influence values with the tangent kernel of the trained base network and the residuals it really left."""
+        tangent, labels = self.full_fit
+        (fits,) = self.predict(NewPoints(self.task.X), self.plan.reference)  # (n_rows, n_groups, k)
+        return tangent.influence(points.inputs, labels - between_groups(fits))
+
+    def conditions(self, probe: Probe) -> Iterable[Finding]:
+        """Accuracy, convergence, and how far finite width is from the theory."""
+        yield from super().conditions(probe)
+        yield from self.convergence.conditions()
+        yield from self._width()
+        if self.convergence.wanted:  # a training stopped on purpose is not the converged one of the linearisation
+            yield self._linearity(probe)
+
+    def state(self) -> State:
+        """Parameters before and after training, and how it went."""
+        return {
+            "kind": "network",
+            **self.batch.state(),
+            "starts": self.starts,
+            "parameters": self.parameters,
+            **self.convergence.state(),
+            "dtype": str(self.parameters.dtype).removeprefix("torch."),
+        }
+
+    @property
+    def numbers_per_point(self) -> int:
+        """Rows × outputs, for the jackknife (hidden activations are split further inside)."""
+        return max(self.task.labels[:, 0].numel() * self.batch.n_outputs, 2 * len(self.starts))
+
+    @cached_property
+    def exact_batch(self) -> NetworkBatch:
+        """The architecture in float64, whatever it was trained in."""
+        return self.batch.in_double()
+
+    def linearisations(self) -> list[TangentFit]:
+        """The base networks that stand for these data, linearised where training ended, in float64."""
+        return [self._tangent_at(r, self.parameters[r, 0]) for r in self.plan.reference]
+
+    def _tangent_at(self, replicate: int, parameters: Tensor) -> TangentFit:
+        """Linearisation of a replicate's network at any parameters."""
+        (rows,) = rows_of(self.plan, self.task.X.device, [replicate])
+        counts = torch.from_numpy(self.plan.counts[replicate]).to(self.task.X)[rows]
+        floor = _FLOAT32_FLOOR if self.parameters.dtype == torch.float32 else 0.0
+        regularization = max(self.task.as_ridge().regularization, floor)
+        return TangentFit(self.exact_batch, parameters[None].double(), self.task.X[rows], counts, regularization)
+
+    def _width(self) -> Iterable[Finding]:
+        """How far training moved the parameters, and the tangent kernel with them."""
+        replicate = self.plan.reference[0]
+        start, end = self.starts[replicate].double(), self.parameters[replicate, 0].double()
+        X = self.references[0][0].X[None, :_COMPARED_ROWS]
+        before, after = (self.exact_batch.evaluate(theta[None], X).tangent_kernel() for theta in (start, end))
+        wider = "the network is too narrow to stay linear: widen it, or raise regularization"
+        yield Finding(
+            "change of the tangent kernel in training",
+            float(torch.linalg.matrix_norm(after - before)[0] / torch.linalg.matrix_norm(before)[0]),
+            0.2,
+            wider,
+            "The networks are wide enough: training hardly changed how they respond.",
+            "The networks are too narrow for the theory: training changed how they respond.",
+        )
+        yield Finding(
+            "distance of the parameters from their start",
+            float(torch.linalg.vector_norm(end - start) / torch.linalg.vector_norm(start)),
+            0.2,
+            wider,
+            "The weights stayed near their start, as the theory needs.",
+            "The weights moved far from their start, further than the theory allows for.",
+        )
+
+    def _linearity(self, probe: Probe) -> Finding:
+        """Trained against linearised PNC prediction, in half widths of the interval."""
+        replicate = self.plan.reference[0]
+        tangent = self._tangent_at(replicate, self.starts[replicate])
+        _, labels = self.references[0]
+        linear = tangent.predict(probe.points.inputs, tangent.solve(labels[:, None]))[:, 0]
+        (outputs,) = self.predict(probe.points, [replicate])
+        return Finding(
+            "trained against linearised prediction, in half widths",
+            probe.in_half_widths(between_groups(outputs) - linear),
+            0.5,
+            "finite width shows: widen the network or raise regularization",
+            "Trained networks agree with their linear approximation.",
+            "Trained networks differ visibly from their linear approximation.",
+        )
 
 
 def _warn_if_not_converged(convergence: Convergence) -> None:

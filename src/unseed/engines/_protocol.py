@@ -19,8 +19,7 @@ from torch import Tensor
 from unseed._findings import Finding
 from unseed._resampling import Plan
 from unseed._state import Record, State
-from unseed.engines._points import NewPoints, Probe
-from unseed.engines._task import Task
+from unseed.engines._task import NewPoints, Probe, Task
 from unseed.errors import NotAvailableError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What engines share: the check of a way of training, influence values, pooled noise."""
+"""What engines share: the check of a way of training, influence values, pooled noise, the accuracy of their solves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from unseed._solvers import Converged, GradientDescent, GradientFlow
+from unseed._findings import Finding
+from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, PrimalRidge
 from unseed.errors import InvalidInputError
 
 
@@ -42,3 +43,20 @@ def pooled_noise(residuals: Iterable[tuple[Tensor, float]]) -> Tensor:
     total = torch.cat(left).square().sum(0)
     variance: Tensor = total / max(sum(traces), torch.finfo(total.dtype).tiny)
     return variance
+
+
+def conditioning(factors: Iterable[object]) -> list[Finding]:
+    """How accurately the systems behind a fit could be solved; nothing where training was stopped and none were."""
+    conditions = [factor.condition for factor in factors if isinstance(factor, (DualRidge, PrimalRidge))]
+    if not conditions:
+        return []
+    return [
+        Finding(
+            "condition number of the kernel matrix",
+            max(conditions),
+            1e12,
+            "raise regularization or merge duplicate rows",
+            "The arithmetic is accurate.",
+            "Rounding errors may show: the equations behind the fit are nearly singular.",
+        )
+    ]

@@ -1,9 +1,10 @@
-"""What an engine is given: rows, labels, network, λ and loss."""
+"""What an engine is given: rows, labels, network, λ and loss; and what its networks are asked about, new points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +15,8 @@ from unseed._resampling import Plan
 from unseed._state import Record, State
 from unseed.losses import Loss, Squared, check_trainable
 from unseed.networks import MLP, Network
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,59 @@ class Task:
         inputs = record.tensor("inputs", device, *[None] * len(record.shape("inputs")))
         labels = restore_groups(record, "labels", (len(inputs), n_groups, record.shape("labels_base")[-1]), device)
         return cls(inputs, labels, network, regularization, Streams(record.whole_number("seed")), loss=loss)
+
+
+@dataclass(frozen=True)
+class NewPoints:
+    """A chunk of new points; what one question has made for them (a profile, a cross-kernel) the next one finds.
+
+    Attributes
+    ----------
+    inputs : Tensor of shape (n_points, ...)
+        In the network's units.
+    is_shared : bool
+        Whether several questions come, so that it pays to hold a whole cross-kernel: one prediction alone goes by without.
+
+    Examples
+    --------
+    >>> import torch
+    >>> points = NewPoints(torch.zeros(3, 2))
+    >>> points.once(points, "sum", lambda: float(points.inputs.sum()))
+    0.0
+    """
+
+    inputs: Tensor
+    is_shared: bool = False
+    _made: dict[tuple[int, str], tuple[object, Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def once(self, owner: object, name: str, make: Callable[[], T]) -> T:
+        """What `make` returns, from the first time that this owner asked for it under this name.
+
+        The owner is held with it, so that nobody else can have its identity meanwhile.
+        """
+        key = id(owner), name
+        if key not in self._made:
+            self._made[key] = owner, make()
+        found: T = self._made[key][1]
+        return found
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Points at which `Trained.conditions` may look, and the measure of what matters there.
+
+    Attributes
+    ----------
+    points : NewPoints
+    in_half_widths : function of a Tensor of shape (n_points, n_outputs)
+        Mean size of differences of predictions, in half widths of the 95 % interval.
+    """
+
+    points: NewPoints
+    in_half_widths: Callable[[Tensor], float]
 
 
 def between_groups(values: Tensor) -> Tensor:

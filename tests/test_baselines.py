@@ -107,7 +107,7 @@ def test_linearised_training_can_stop_early():
         dual = dual - 2 * 0.05 * ((start + gram @ dual - Y) / len(X) + 0.01 * dual)
     expected = batch.outputs(theta, new)[0, :, 0].numpy() + batch.cross_kernel(theta, new, rows)[0].numpy() @ dual
     assert_allclose(reg.predict(X_NEW), expected, rtol=1e-10)
-    assert reg._noise_variance()[0] > 0
+    assert reg._replicates.noise_variance[0] > 0
     with pytest.raises(InvalidInputError, match="LinearizedEngine"):
         LinearizedEngine(training="long")
 

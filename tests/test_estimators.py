@@ -26,7 +26,7 @@ from unseed import (
     Sectioning,
     TruthInterval,
 )
-from unseed._estimators import recipe
+from unseed._estimators import training
 from unseed.engines import _cost as forecast
 from unseed.errors import InvalidInputError, NotEnoughMemoryError
 
@@ -389,7 +389,7 @@ class TestOptions:
 
     def test_too_little_memory_is_said_before_it_is_asked_for(self, monkeypatch):
         monkeypatch.setattr(forecast, "available_bytes", lambda device: 20_000)
-        monkeypatch.setattr(recipe, "choose", None)  # nor is a network chosen before
+        monkeypatch.setattr(training, "choose", None)  # nor is a network chosen before
         with pytest.raises(NotEnoughMemoryError, match=r"interval=Batching\(batches="):
             PNCRegressor(interval=HalfSampling(), regularization=0.1).fit(X, Y)
 

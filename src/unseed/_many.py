@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unseed._estimators.options import check_regularization
+from unseed._estimators.training import check_regularization
 from unseed._machine import available_bytes, resolve_device
 from unseed._random import Streams
 from unseed._results import FloatArray, check_level, two_sided_quantile

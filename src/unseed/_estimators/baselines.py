@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 
 from unseed import _resampling as resampling
 from unseed._checks import check_share, check_whole_number
-from unseed._estimators.options import check_regularization, choose, is_module, resolve_network
-from unseed._estimators.regressor import IntervalRegressor, TrainingData
-from unseed._estimators.restoring import restore_ensemble
+from unseed._estimators.regressor import IntervalRegressor
+from unseed._estimators.training import (
+    TrainingData,
+    check_regularization,
+    choose,
+    is_module,
+    resolve_network,
+    restore_networks,
+)
 from unseed._predictors import DropoutNetwork, EnsembleQuery, EnsembleReplicates, train_dropout, with_members
 from unseed._random import RandomState
 from unseed._results import Estimate, FloatArray
@@ -20,6 +28,7 @@ from unseed._state import Record, State
 from unseed.engines import Engine, Task, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, resolve_interval
+from unseed.losses import Squared
 from unseed.networks import MLP, ModuleFactory, make_batch
 
 
@@ -47,6 +56,9 @@ class DeepEnsembleRegressor(IntervalRegressor):
     >>> reg.fit(X[:60], y[:60]).predict_interval(X[60:65])[1].shape
     (5, 2, 1)
     """
+
+    _replicates: EnsembleReplicates
+    _task: Task
 
     def __init__(
         self,
@@ -91,9 +103,6 @@ class DeepEnsembleRegressor(IntervalRegressor):
                 "PNCRegressor.sample_networks, which draws them exactly"
             )
 
-    def _takes_any_shape(self) -> bool:
-        return is_module(self.network)
-
     def _train(self, data: TrainingData) -> None:
         engine, members = resolve_engine(self.engine), self._n_members()
         method = None
@@ -102,11 +111,11 @@ class DeepEnsembleRegressor(IntervalRegressor):
         if method is not None and (method.uses_influence or method.uses_posterior):
             raise InvalidInputError(f"interval={method} is for PNCRegressor; use a resampling method such as 'sectioning'")
         plan = resampling.full(len(data.X)) if method is None else method.plan(len(data.X), data.streams)
-        inputs, labels = data.inputs, data.labels
-        choice = choose(self.network, self.regularization, data, labels, converges=engine.converges)
-        task = Task(inputs, labels[:, None], choice.network, choice.regularization, data.streams, data.progress)
-        trained = engine.fit(task, with_members(plan, members), n_jobs=self.n_jobs)
-        self._replicates, self._task = EnsembleReplicates(trained, plan, data.scaling, data.device, members), task
+        choice = choose(self.network, self.regularization, data, data.labels, converges=engine.converges)
+        labels = data.labels[:, None]
+        self._task = Task(data.inputs, labels, choice.network, choice.regularization, data.streams, data.progress)
+        trained = engine.fit(self._task, with_members(plan, members), n_jobs=self.n_jobs)
+        self._replicates = EnsembleReplicates(trained, plan, data.scaling, data.device, members)
         self.interval_, self.engine_ = method, engine
         self.network_, self.regularization_ = choice.network, choice.regularization
 
@@ -115,7 +124,7 @@ class DeepEnsembleRegressor(IntervalRegressor):
 
     def _estimate_chunk(self, asked: EnsembleQuery) -> Estimate:
         if self.interval_ is not None:
-            return self.interval_.estimate(asked, asked.X)
+            return super()._estimate_chunk(asked)
         members = asked.members[0]
         spread = members.std(axis=0, ddof=1) if self._by_members else np.full(members.shape[1:], np.nan)
         return Estimate(members.mean(axis=0), spread, np.inf)
@@ -124,27 +133,11 @@ class DeepEnsembleRegressor(IntervalRegressor):
         if self.interval is None:
             raise InvalidInputError("interval=None has predictions only; give an interval method, such as 'sectioning'")
 
-    def _procedural_chunk(self, asked: EnsembleQuery) -> FloatArray:
-        return asked.procedural_variance()
-
-    def _noise_variance(self) -> FloatArray:
-        return self._replicates.noise_variance
-
-    def _numbers_per_point(self) -> int:
-        return int(self._replicates.trained.numbers_per_point)
-
-    def _state(self) -> State:
-        chosen = {name: getattr(self, f"{name}_") for name in ("interval", "engine", "network", "regularization")}
-        return {**chosen, **self._replicates.state(), "has_rows": True, "rows": self._task.state()}
-
-    def _restore(self, record: Record, device: torch.device) -> None:
-        self.interval_ = record.option("interval", IntervalMethod, type(None))
-        self.engine_ = record.option("engine", Engine)
-        self.network_, self.regularization_ = record.option("network"), record.option("regularization", int, float)
+    def _restore(self, record: Record, device: torch.device) -> Scaling:
+        members = record.whole_number("members", at_least=1)
         choice = Choice(self.network_, self.regularization_)
-        self._replicates, self._task = restore_ensemble(record, self.engine_, choice, device)
-
-    def _model_units(self) -> Scaling:
+        networks, self._task = restore_networks(record, self.engine_, choice, Squared(), device, members=members)
+        self._replicates = EnsembleReplicates(*networks, members)
         return self._replicates.scaling
 
     def _some_points(self, n_points: int) -> FloatArray:
@@ -231,6 +224,8 @@ class MCDropoutRegressor(IntervalRegressor):
     (5, 2, 1)
     """
 
+    _chosen: ClassVar = {"network": (MLP,), "regularization": (int, float)}
+
     def __init__(
         self,
         *,
@@ -281,6 +276,9 @@ class MCDropoutRegressor(IntervalRegressor):
         self._network = train_dropout(objective, self.rate, trainer, data.scaling, data.streams, data.progress)
         self.network_, self.regularization_ = choice.network, choice.regularization
 
+    def _at(self, X: FloatArray, *, is_shared: bool) -> FloatArray:
+        return X
+
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
         answers = self._network.passes(X, self.passes)
         return Estimate(answers.mean(axis=0), answers.std(axis=0, ddof=1), np.inf)
@@ -288,22 +286,18 @@ class MCDropoutRegressor(IntervalRegressor):
     def _procedural_chunk(self, X: FloatArray) -> FloatArray:
         return np.full((len(X), 1), np.nan)  # one network says nothing of other seeds
 
-    def _noise_variance(self) -> FloatArray:
+    def _noise_chunk(self, X: FloatArray) -> FloatArray:
         return self._network.noise_variance
 
-    def _numbers_per_point(self) -> int:
+    def _numbers_per_point(self, *, is_shared: bool) -> int:
         return max(self.passes, self._network.batch.width)
 
     def _state(self) -> State:
-        return {"network": self.network_, "regularization": self.regularization_, **self._network.state()}
+        return self._network.state()
 
-    def _restore(self, record: Record, device: torch.device) -> None:
-        self.network_, self.regularization_ = record.option("network"), record.option("regularization", int, float)
-        if not isinstance(self.network_, MLP):
-            raise record.fault("a network with dropout must be an MLP")
+    def _restore(self, record: Record, device: torch.device) -> Scaling:
+        assert isinstance(self.network_, MLP)
         self._network = DropoutNetwork.restore(record, self.network_, device)
-
-    def _model_units(self) -> Scaling:
         return self._network.scaling
 
     def _some_points(self, n_points: int) -> FloatArray:

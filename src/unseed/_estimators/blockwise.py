@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed._checks import check_flag, check_number, check_whole_number
 from unseed._estimators.block_work import BlockWork, new_folder, threads_beside, workers_for
-from unseed._estimators.options import check_regularization, choose, is_module
-from unseed._estimators.regressor import IntervalRegressor, TrainingData
+from unseed._estimators.regressor import IntervalRegressor
 from unseed._estimators.shrinking import check_dtype, measured, with_block_rounded
+from unseed._estimators.training import TrainingData, check_regularization, choose, is_module
 from unseed._frames import names_of
 from unseed._machine import resolve_device
 from unseed._pieces import Block, Piece, regrouped
@@ -101,6 +101,10 @@ class BlockwisePNCRegressor(IntervalRegressor):
     (5, (3, 2, 1))
     """
 
+    _chosen: ClassVar = {
+        **{"network": (MLP,), "regularization": (int, float)},
+        **{"selection": (Selection, type(None)), "block_size": (int,)},
+    }
     _networks: BlockNetworks | None
     _waiting: Block | None
     _labels: list[torch.Tensor]
@@ -257,8 +261,8 @@ class BlockwisePNCRegressor(IntervalRegressor):
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         if not self.n_rows_ and self._waiting is None:
             self._single_output = y.ndim == 1
-        elif self._networks is not None and columns.shape[1] != len(self._model_units().y_scale):
-            raise InvalidInputError(f"y has {columns.shape[1]} outputs and earlier rows had {len(self._model_units().y_scale)}")
+        elif self._networks is not None and columns.shape[1] != len(self._known.scaling.y_scale):
+            raise InvalidInputError(f"y has {columns.shape[1]} outputs and earlier rows had {len(self._known.scaling.y_scale)}")
         return X, columns
 
     def _add(self, blocks: Iterable[Block], n_blocks: int | None) -> None:
@@ -330,7 +334,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _in_units(self, X: FloatArray, y: FloatArray) -> tuple[torch.Tensor, torch.Tensor]:
         """Features and labels of a block as a network sees them."""
         inputs = self._known.inputs(X)
-        labels = torch.tensor(self._model_units().to_labels(y), device=self._where)
+        labels = torch.tensor(self._known.scaling.to_labels(y), device=self._where)
         if self.centre == "full":
             self._labels.append(labels)
         return inputs, labels
@@ -363,6 +367,9 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _train(self, data: TrainingData) -> None:
         raise NotImplementedError  # `fit` has its own way
 
+    def _at(self, X: FloatArray, *, is_shared: bool) -> FloatArray:
+        return X
+
     def _estimate_chunk(self, X: FloatArray) -> Estimate:
         with threads_beside(self._jobs()):
             return self._known.estimate(X)
@@ -370,7 +377,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _procedural_chunk(self, X: FloatArray) -> FloatArray:
         return np.full((len(X), 1), np.nan)  # the factors that would tell are not kept
 
-    def _noise_variance(self) -> FloatArray:
+    def _noise_chunk(self, X: FloatArray) -> FloatArray:
         with threads_beside(self._jobs()):
             return self._known.out_of_block.noise_variance
 
@@ -382,7 +389,7 @@ class BlockwisePNCRegressor(IntervalRegressor):
     def _scores(self) -> FloatArray:
         return self._known.out_of_block.scores
 
-    def _numbers_per_point(self) -> int:
+    def _numbers_per_point(self, *, is_shared: bool) -> int:
         return max(map(len, self._known.fits))
 
     @property
@@ -390,23 +397,15 @@ class BlockwisePNCRegressor(IntervalRegressor):
         assert self._networks is not None
         return self._networks
 
-    def _model_units(self) -> Scaling:
-        return self._known.scaling
-
     def _state(self) -> State:
         waiting = {} if self._waiting is None else {"waiting_X": self._waiting[0], "waiting_y": self._waiting[1]}
         return {
-            **{name: getattr(self, f"{name}_") for name in ("network", "regularization", "selection")},
-            "block_size": int(self.block_size_),
             **self._known.state(),
             "has_waiting": self._waiting is not None,
             **waiting,
         }
 
-    def _restore(self, record: Record, device: torch.device) -> None:
-        self.network_, self.regularization_ = record.option("network", MLP), record.option("regularization", int, float)
-        self.selection_ = record.option("selection", Selection, type(None))
-        self.block_size_ = record.whole_number("block_size")
+    def _restore(self, record: Record, device: torch.device) -> Scaling:
         self._where, self._labels, self._waiting, self._store = device, [], None, None
         self._networks = BlockNetworks.restore(record, self.network_, device, self._jobs())
         self.centre_ = self._networks.centre
@@ -416,12 +415,13 @@ class BlockwisePNCRegressor(IntervalRegressor):
             self._waiting = X, record.array("waiting_y", len(X), len(units.y_mean))
         self.n_waiting_ = 0 if self._waiting is None else len(self._waiting[0])
         self.n_blocks_, self.n_rows_ = len(self._networks.fits), self._networks.n_rows
+        return self._networks.scaling
 
     def _some_points(self, n_points: int) -> FloatArray:
         """Rows of every block in turn."""
         share = -(-n_points // self.n_blocks_)
         rows = torch.cat([block.load().X[:share] for block in self._known.fits])[:n_points]
-        return self._model_units().from_network(rows.cpu().numpy())
+        return self._known.scaling.from_network(rows.cpu().numpy())
 
 
 def _with_first(first: Block, others: Iterator[Block]) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -10,27 +10,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseed._checks import check_whole_number
 from unseed._diagnosis import diagnose
-from unseed._estimators.options import check_regularization, is_module
-from unseed._estimators.recipe import MeanOption, Recipe
-from unseed._estimators.regressor import IntervalRegressor, TrainingData
-from unseed._estimators.restoring import restore_pnc
+from unseed._estimators.regressor import IntervalRegressor
 from unseed._estimators.shrinking import smaller
+from unseed._estimators.training import MeanOption, TrainingData, check_regularization, is_module, restore_pnc, train_pnc
 from unseed._findings import Diagnosis
 from unseed._frames import index_of
-from unseed._predictors import ContrastQuery, PNCQuery, PosteriorLaw
+from unseed._predictors import ContrastQuery, PNCQuery, PNCReplicates, PosteriorLaw
 from unseed._random import RandomState, Streams
 from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
 from unseed._state import Record, State
-from unseed.engines import Engine, Task, resolve_engine
+from unseed.engines import Engine, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, own_centre, resolve_interval
 from unseed.losses import Loss, check_trainable, resolve_loss
 from unseed.networks import MLP, ModuleFactory, MonteCarloMean
 
-_CHOSEN = "interval", "engine", "network", "regularization", "selection"  # what the arguments came to
-_ENOUGH_SCORES = 60
+_ENOUGH_SCORES, _PROBES = 60, 50
 
 
 class PNCRegressor(IntervalRegressor):
@@ -103,6 +100,9 @@ class PNCRegressor(IntervalRegressor):
     (142, 2, 2)
     """
 
+    _chosen: ClassVar = {**IntervalRegressor._chosen, "interval": (IntervalMethod,), "selection": (Selection, type(None))}
+    _replicates: PNCReplicates
+
     def __init__(
         self,
         *,
@@ -133,6 +133,11 @@ class PNCRegressor(IntervalRegressor):
         self.noise = noise
         self.calibration = calibration
         self.loss = loss
+
+    @property
+    def convergence_(self) -> Any:
+        """How training went, network by network; only where networks were trained step by step."""
+        return self._replicates.trained.convergence  # type: ignore[attr-defined]  # not every engine's have one
 
     def diagnose(self, X: Any = None) -> Diagnosis:
         """Is the theory's ground under these intervals? What holds, what does not, and what to change.
@@ -246,56 +251,22 @@ class PNCRegressor(IntervalRegressor):
                 f"initial_mean={self.initial_mean!r} is not known; use 'zero', MonteCarloMean(draws=...) or a function of X"
             )
 
-    def _takes_any_shape(self) -> bool:
-        return is_module(self.network)
-
     def _train(self, data: TrainingData) -> None:
-        method = self._resolve_interval(len(data.X))
-        recipe = Recipe(
-            resolve_engine(self.engine),
-            method,
-            self.network,
-            self.regularization,
-            self.initial_mean,
-            self.noise,
-            self.calibration,
-            resolve_loss(self.loss),
-            self.n_jobs,
-        )
-        found = recipe.train(data)
-        self._replicates, self._probe = found.replicates, found.probe
-        self._task: Task | None = found.task
-        self.interval_, self.engine_, self.network_ = method, recipe.engine, found.choice.network
-        self.regularization_, self.selection_ = found.choice.regularization, found.choice.selection
-        self._tell_convergence()
-
-    def _resolve_interval(self, n_rows: int) -> IntervalMethod:
-        return resolve_interval(self.interval, n_rows, has_posterior="posterior" in resolve_engine(self.engine).capabilities)
-
-    def _tell_convergence(self) -> None:
-        """Where networks were trained step by step."""
-        convergence = getattr(self._replicates.trained, "convergence", None)
-        if convergence is not None:
-            self.convergence_ = convergence
-
-    def _at(self, X: FloatArray, *, is_shared: bool) -> PNCQuery:
-        return self._replicates.at(X, is_shared=is_shared)
+        engine = resolve_engine(self.engine)
+        method = resolve_interval(self.interval, len(data.X), has_posterior="posterior" in engine.capabilities)
+        self._replicates, self._task, choice = train_pnc(self, engine, method, data)
+        # Where `diagnose` looks: half-way between rows, since at the rows themselves an interpolating fit is perfect.
+        pairs = data.streams.generator("probe").integers(len(data.X), size=(2, _PROBES))
+        self._probe = (data.X[pairs[0]] + data.X[pairs[1]]) / 2
+        self.interval_, self.engine_, self.network_ = method, engine, choice.network
+        self.regularization_, self.selection_ = choice.regularization, choice.selection
 
     def _shares_work(self) -> bool:
-        return self.interval_.uses_posterior or self.interval_.uses_influence
+        return bool(self.interval_.uses_posterior or self.interval_.uses_influence)
 
     def _centre_chunk(self, asked: PNCQuery) -> FloatArray:
         own = own_centre(self.interval_)
         return asked.centre() if own is None else own(asked, asked.X)
-
-    def _estimate_chunk(self, asked: PNCQuery) -> Estimate:
-        return self.interval_.estimate(asked, asked.X)
-
-    def _procedural_chunk(self, asked: PNCQuery) -> FloatArray:
-        return asked.procedural_variance()
-
-    def _noise_variance(self) -> FloatArray:
-        return self._replicates.noise_variance
 
     def _noise_chunk(self, asked: PNCQuery) -> FloatArray:
         return asked.noise_variance()
@@ -317,35 +288,14 @@ class PNCRegressor(IntervalRegressor):
         is_known = self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS
         return PosteriorLaw(self._replicates, X) if is_known else None
 
-    def _numbers_per_point(self) -> int:
-        return int(self._replicates.trained.numbers_per_point)
-
-    def _numbers_per_prediction(self) -> int:
-        return int(self._replicates.trained.numbers_per_prediction)
-
     def _state(self) -> State:
-        rows = {} if self._task is None else {"rows": self._task.state()}
-        return {
-            **{name: getattr(self, f"{name}_") for name in _CHOSEN},
-            "probe": self._probe,
-            **self._replicates.state(),
-            "converges": bool(self.engine_.converges),
-            "has_rows": self._task is not None,
-            **rows,
-        }
+        return {**super()._state(), "probe": self._probe, "converges": bool(self.engine_.converges)}
 
-    def _restore(self, record: Record, device: torch.device) -> None:
-        self.interval_, self.engine_ = record.option("interval", IntervalMethod), record.option("engine", Engine)
-        self.network_, self.regularization_ = record.option("network"), record.option("regularization", int, float)
-        self.selection_ = record.option("selection", Selection, type(None))
+    def _restore(self, record: Record, device: torch.device) -> Scaling:
         choice = Choice(self.network_, self.regularization_, self.selection_)
-        self._replicates, self._task = restore_pnc(
-            record, self.engine_, choice, resolve_loss(self.loss), self.initial_mean, device
-        )
+        self._replicates, task = restore_pnc(record, self, choice, device)
+        self._task = task if len(task.X) else None
         self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
-        self._tell_convergence()
-
-    def _model_units(self) -> Scaling:
         return self._replicates.scaling
 
     def _some_points(self, n_points: int) -> FloatArray:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import torch
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed._checks import check_flag
 from unseed._estimators.saving import Saved
+from unseed._estimators.training import TrainingData, is_module
 from unseed._frames import index_of, names_of, to_pandas
 from unseed._machine import resolve_device
 from unseed._predictors import chunks
@@ -21,32 +21,24 @@ from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
 from unseed._scaling import Scaling
+from unseed._state import State
+from unseed.engines import Engine, Task
 from unseed.errors import InvalidInputError
-
-
-class TrainingData(NamedTuple):
-    """Validated data in the user's units, with what goes with them."""
-
-    X: FloatArray  # (n, ...)
-    y: FloatArray  # (n, k)
-    scaling: Scaling
-    streams: Streams
-    device: torch.device
-    progress: Progress
-
-    @property
-    def inputs(self) -> torch.Tensor:
-        """Rows as the network sees them, on the device. Shape (n, ...)."""
-        return torch.tensor(self.scaling.to_network(self.X), device=self.device)
-
-    @property
-    def labels(self) -> torch.Tensor:
-        """Labels as the network sees them, on the device. Shape (n, k)."""
-        return torch.tensor(self.scaling.to_labels(self.y), device=self.device)
+from unseed.intervals import IntervalMethod
 
 
 class IntervalRegressor(RegressorMixin, Saved):
-    """Base of the regressors; subclasses train and say what they know at new points."""
+    """Base of the regressors; subclasses train and say what they know at new points, mostly through `_replicates`."""
+
+    _chosen: ClassVar = {
+        "interval": (IntervalMethod, type(None)),
+        "engine": (Engine,),
+        "network": (),
+        "regularization": (int, float),
+    }
+    _replicates: Any  # networks for every replicate of a plan, in the user's units
+    _task: Task | None  # what they were trained on, for whoever saves the model
+    interval_: Any
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train.
@@ -62,7 +54,7 @@ class IntervalRegressor(RegressorMixin, Saved):
         standardize = check_flag("standardize", self.standardize)
         self._check_options()
         output_names = names_of(y)
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=self._takes_any_shape())
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=is_module(self.network))
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         scaling = Scaling.fit(X, columns, active=standardize)
         streams = Streams.from_random_state(self.random_state)
@@ -76,8 +68,8 @@ class IntervalRegressor(RegressorMixin, Saved):
 
     def _forget(self) -> None:
         """Whatever happens now, the estimator is not half the old and half the new."""
-        for fitted in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, fitted)
+        for fitted in ["_replicates", *(name for name in vars(self) if name.endswith("_") and not name.startswith("_"))]:
+            self.__dict__.pop(fitted, None)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Prediction at new points: the centre of the interval.
@@ -172,59 +164,76 @@ class IntervalRegressor(RegressorMixin, Saved):
     def _train(self, data: TrainingData) -> None:
         """Train and keep what prediction needs."""
 
-    @abstractmethod
-    def _estimate_chunk(self, asked: Any) -> Estimate:
-        """Centre and standard error at a few points (what `_at` made of them), in the user's units."""
-
-    @abstractmethod
-    def _procedural_chunk(self, asked: Any) -> FloatArray:
-        """Procedural variance at a few points. Shape (n_points, n_outputs) or (n_points, 1)."""
-
-    @abstractmethod
-    def _noise_variance(self) -> FloatArray:
-        """Noise variance. Shape (n_outputs,)."""
-
-    @abstractmethod
-    def _numbers_per_point(self) -> int:
-        """Numbers held for each new point while it is handled."""
-
-    def _takes_any_shape(self) -> bool:
-        return False
-
     def _check_has_interval(self) -> None:
         """Refuse to speak of intervals where none was asked for."""
 
     def _at(self, X: FloatArray, *, is_shared: bool) -> Any:
         """A few new points, ready to be asked about; whether several questions come that have something to share."""
-        return X
+        return self._replicates.at(X, is_shared=is_shared)
+
+    def _estimate_chunk(self, asked: Any) -> Estimate:
+        """Centre and standard error at a few points (what `_at` made of them), in the user's units."""
+        estimate: Estimate = self.interval_.estimate(asked, asked.X)
+        return estimate
 
     def _centre_chunk(self, asked: Any) -> FloatArray:
         """Prediction at a few points: what the centre alone takes. Shape (n_points, n_outputs)."""
         return self._estimate_chunk(asked).centre
 
+    def _procedural_chunk(self, asked: Any) -> FloatArray:
+        """Procedural variance at a few points. Shape (n_points, n_outputs) or (n_points, 1)."""
+        variance: FloatArray = asked.procedural_variance()
+        return variance
+
+    def _noise_chunk(self, asked: Any) -> FloatArray:
+        """Noise variance at a few points. Shape (n_outputs,), or (n_points, n_outputs)."""
+        variance: FloatArray = self._replicates.noise_variance
+        return variance
+
+    def _expected_error(self, asked: Any, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
+        """What prediction intervals at a few points are scaled by; None leaves them to the normal law."""
+        return None
+
+    def _scores(self) -> FloatArray:
+        """Errors at rows that the networks have not seen, over what was expected of them, sorted. Shape (m, n_outputs)."""
+        raise NotImplementedError
+
+    def _shares_work(self) -> bool:
+        """Whether the interval method asks for more than predictions."""
+        return False
+
+    def _joint_law(self, X: FloatArray) -> JointLaw | None:
+        """How the errors at these points go together; None where that is not known."""
+        return None
+
+    def _numbers_per_point(self, *, is_shared: bool) -> int:
+        """Numbers held for each new point while it is handled; fewer where nothing but predictions is asked for."""
+        trained = self._replicates.trained
+        return int(trained.numbers_per_point if is_shared else trained.numbers_per_prediction)
+
+    def _state(self) -> State:
+        rows = {} if self._task is None else {"rows": self._task.state()}
+        return {**self._replicates.state(), "has_rows": self._task is not None, **rows}
+
     def _prediction(self, X: FloatArray, *, with_procedural: bool, with_noise: bool, index: Any = None) -> Prediction:
         self._check_has_interval()
-        answers = [
-            self._answers(asked, with_procedural=with_procedural, with_noise=with_noise)
-            for asked in self._chunks(X, is_shared=with_procedural or self._shares_work())
-        ]
-        estimate = Estimate.joined([answer.estimate for answer in answers])
-        procedural, noise = (np.concatenate([part[place] for part in answers]) for place in (1, 2))
-        calibration = None
-        if with_noise and answers[0].expected is not None:
-            expected = np.concatenate([answer.expected for answer in answers if answer.expected is not None])
-            calibration = Calibration(self._in_shape(expected), self._in_shape(self._scores()))
-        return self._assembled(estimate, procedural, noise, calibration, self._joint_law(X), index)
-
-    def _answers(self, asked: Any, *, with_procedural: bool, with_noise: bool) -> Answers:
-        """Everything about a few points, one question after the other."""
-        estimate = self._estimate_chunk(asked)
-        procedural, noise = np.full_like(estimate.centre, np.nan), np.zeros_like(estimate.centre)
-        if with_procedural:
-            procedural = np.zeros_like(estimate.centre) + self._procedural_chunk(asked)
-        if with_noise:
-            noise = noise + self._noise_chunk(asked)
-        return Answers(estimate, procedural, noise, self._expected_error(asked, estimate, noise) if with_noise else None)
+        estimates: list[Estimate] = []
+        variances: list[tuple[FloatArray, FloatArray]] = []
+        expected: list[FloatArray | None] = []
+        for asked in self._chunks(X, is_shared=with_procedural or self._shares_work()):
+            estimate = self._estimate_chunk(asked)
+            unknown, noise = np.full_like(estimate.centre, np.nan), np.zeros_like(estimate.centre)
+            procedural = noise + self._procedural_chunk(asked) if with_procedural else unknown
+            if with_noise:
+                noise = noise + self._noise_chunk(asked)
+                expected.append(self._expected_error(asked, estimate, noise))
+            estimates.append(estimate)
+            variances.append((procedural, noise))
+        calibration, scales = None, [scale for scale in expected if scale is not None]
+        if scales:
+            calibration = Calibration(self._in_shape(np.concatenate(scales)), self._in_shape(self._scores()))
+        procedural, noise = map(np.concatenate, zip(*variances, strict=True))
+        return self._assembled(Estimate.joined(estimates), procedural, noise, calibration, self._joint_law(X), index)
 
     def _assembled(
         self,
@@ -249,29 +258,9 @@ class IntervalRegressor(RegressorMixin, Saved):
             output_names=self._output_names,
         )
 
-    def _expected_error(self, asked: Any, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
-        """What prediction intervals at a few points are scaled by; None leaves them to the normal law."""
-        return None
-
-    def _scores(self) -> FloatArray:
-        """Errors at rows that the networks have not seen, over what was expected of them, sorted. Shape (m, n_outputs)."""
-        raise NotImplementedError
-
-    def _shares_work(self) -> bool:
-        """Whether the interval method asks for more than predictions."""
-        return False
-
-    def _joint_law(self, X: FloatArray) -> JointLaw | None:
-        """How the errors at these points go together; None where that is not known."""
-        return None
-
-    def _noise_chunk(self, asked: Any) -> FloatArray:
-        """Noise variance at a few points: the same at all. Shape (n_outputs,), or (n_points, n_outputs)."""
-        return self._noise_variance()
-
     def _validate(self, X: Any) -> FloatArray:
         check_is_fitted(self, "is_fitted_")
-        validated: FloatArray = validate_data(self, X, reset=False, dtype=np.float64, allow_nd=self._takes_any_shape())
+        validated: FloatArray = validate_data(self, X, reset=False, dtype=np.float64, allow_nd=is_module(self.network))
         if validated.shape[1:] != self._row_shape:
             raise InvalidInputError(
                 f"X has rows of shape {validated.shape[1:]} and the network was fitted to {self._row_shape}"
@@ -284,23 +273,9 @@ class IntervalRegressor(RegressorMixin, Saved):
     def _centre(self, X: FloatArray) -> FloatArray:
         return np.concatenate([self._centre_chunk(asked) for asked in self._chunks(X, is_shared=False)])
 
-    def _numbers_per_prediction(self) -> int:
-        """Numbers held for each new point where nothing but predictions is asked for."""
-        return self._numbers_per_point()
-
     def _chunks(self, X: FloatArray, *, is_shared: bool) -> Iterator[Any]:
-        size = self._numbers_per_point() if is_shared else self._numbers_per_prediction()
-        for piece in chunks(X, size):
+        for piece in chunks(X, self._numbers_per_point(is_shared=is_shared)):
             yield self._at(piece, is_shared=is_shared)
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._single_output else values
-
-
-class Answers(NamedTuple):
-    """What is known of a few points."""
-
-    estimate: Estimate
-    procedural: FloatArray  # (n_points, n_outputs)
-    noise: FloatArray  # (n_points, n_outputs)
-    expected: FloatArray | None  # (n_points, n_outputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ _MISFITS = UnseedError, ArithmeticError, AssertionError, AttributeError, LookupE
 class Saved(BaseEstimator):
     """A regressor that can be written to a folder and read from it."""
 
+    _chosen: ClassVar[dict[str, tuple[Any, ...]]]  # names that arguments come to, with "_" added, and legal types
     _row_shape: tuple[int, ...]
     _single_output: bool
     _output_names: Any
@@ -79,15 +80,11 @@ class Saved(BaseEstimator):
 
     @abstractmethod
     def _state(self) -> State:
-        """What training has left."""
+        """What training has left, beside what the arguments came to."""
 
     @abstractmethod
-    def _restore(self, record: Record, device: torch.device) -> None:
-        """Take back what `_state` said."""
-
-    @abstractmethod
-    def _model_units(self) -> Scaling:
-        """Units of features and outputs."""
+    def _restore(self, record: Record, device: torch.device) -> Scaling:
+        """Take back what `_state` said; return the units."""
 
     @abstractmethod
     def _some_points(self, n_points: int) -> FloatArray:
@@ -106,6 +103,7 @@ class Saved(BaseEstimator):
             "single_output": bool(self._single_output),
             "n_rows": int(self.n_rows_),
             "compression": getattr(self, "compression_", None),
+            **{name: getattr(self, f"{name}_") for name in self._chosen},
             **self._state(),
         }
         if code_among(self.get_params(deep=False)):
@@ -115,8 +113,9 @@ class Saved(BaseEstimator):
 
     def _read(self, record: Record, device: torch.device, *, has_code: bool) -> None:
         try:
-            self._restore(record, device)
-            self._take_common(record, self._model_units())
+            for name, types in self._chosen.items():
+                setattr(self, f"{name}_", record.option(name, *types))
+            self._take_common(record, self._restore(record, device))
         except (ModelFileError, NotEnoughMemoryError):
             raise
         except _MISFITS as error:

@@ -15,8 +15,7 @@ from joblib import effective_n_jobs
 from unseed._checks import check_whole_number
 from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed._estimators.block_work import workers_for
-from unseed._estimators.options import PLAIN_NETWORK, is_module
-from unseed._estimators.recipe import RIVAL_ROWS
+from unseed._estimators.training import PLAIN_NETWORK, RIVAL_ROWS, is_module
 from unseed._machine import resolve_device
 from unseed._random import Streams
 from unseed._resampling import Plan

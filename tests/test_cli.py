@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import table_files as files
 from unseed import MLP, PNCRegressor, __version__
 from unseed_app import __main__, demo
 from unseed_app.cli import app
@@ -114,11 +115,30 @@ def test_an_interrupt_while_modules_are_loaded_is_no_traceback(monkeypatch):
     assert stopped.value.code == 130
 
 
-def test_without_typer_the_command_says_what_to_install(monkeypatch):
+def test_what_is_not_installed_is_named_with_how_to_get_it(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "unseed_app.cli", None)
     with pytest.raises(ModuleNotFoundError):  # another missing module is not explained away
         __main__.main()
     monkeypatch.delitem(sys.modules, "unseed_app.cli")
     monkeypatch.setitem(sys.modules, "typer", None)
-    with pytest.raises(SystemExit, match=r"pip install 'unseed\[cli,plots\]'"):
+    with pytest.raises(SystemExit):
         __main__.main()
+    assert capsys.readouterr().err == (
+        "unseed: the command line needs typer; install it with: pip install 'unseed[cli,plots]'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "sentence"),
+    [
+        ("pandas", "table.csv", "tables need pandas; install it with: pip install 'unseed[frames]'"),
+        ("pyarrow", "table.parquet", "Parquet files need pyarrow; install it with: pip install 'unseed[parquet]'"),
+        ("openpyxl", "table.xlsx", "Excel workbooks need openpyxl; install it with: pip install 'unseed[excel]'"),
+    ],
+)
+def test_packages_that_a_table_needs_are_asked_for(tmp_path, package, name, sentence):
+    files.binary({"table.csv": b"a", "table.parquet": b"PAR1", "table.xlsx": b"PK\x03\x04"}[name], name)(tmp_path)
+    code = f"import sys; sys.modules[{package!r}] = None; from unseed_app.__main__ import main; main()"
+    command = [sys.executable, "-c", code, "fit", str(tmp_path / name), "--target", "y"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"unseed: {sentence}\n")

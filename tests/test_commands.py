@@ -431,11 +431,6 @@ def test_the_help_of_fit_states_the_rules():
         assert rule in said
 
 
-def test_without_pandas_the_command_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install 'unseed[frames]'" in refused(monkeypatch, capsys, "diagnose", "model")
-
-
 DATA = Path(os.environ.get("UNSEED_DATA", "absent")).resolve()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -11,8 +13,8 @@ from typing import Annotated
 import typer
 
 from unseed import __version__
+from unseed.errors import InvalidInputError
 from unseed_app.commands.console import Console
-from unseed_app.commands.table_file import TableFile
 
 app = typer.Typer(
     help="Confidence intervals for neural-network regression, with the luck of the seed taken out.",
@@ -118,9 +120,11 @@ def fit(
 
     More than 20,000 rows are trained on in blocks.
     """
-    console, file = _begin(quiet, as_json), TableFile(table, impute is not None, delimiter, sheet)
+    console = Console(quiet, as_json, typer.echo)
     from unseed_app.commands.fit import fit as run
+    from unseed_app.commands.inputs import TableFile
 
+    file = TableFile(table, impute is not None, delimiter, sheet)
     options = {"interval": interval, "random_state": seed, "device": device, "n_jobs": jobs}
     run(file, target, drop, out, console, cluster=cluster, dry_run=dry_run, **options)
 
@@ -147,10 +151,11 @@ def predict(
 
     Columns are found by name, in any order. A category that training rows did not have is refused.
     """
-    console, file = _begin(quiet, as_json), TableFile(table, impute is not None, delimiter, sheet)
-    from unseed_app.commands.predict import predict as run
+    console = Console(quiet, as_json, typer.echo)
+    from unseed_app.commands.inputs import TableFile
+    from unseed_app.commands.questions import predict as run
 
-    run(model, file, level, out, console)
+    run(model, TableFile(table, impute is not None, delimiter, sheet), level, out, console)
 
 
 @_command
@@ -164,8 +169,9 @@ def diagnose(
     as_json: _Json = False,
 ) -> None:
     """Can the intervals of a model be believed? What holds, what does not, and what to change."""
-    console = _begin(quiet, as_json)
-    from unseed_app.commands.diagnose import diagnose as run
+    console = Console(quiet, as_json, typer.echo)
+    from unseed_app.commands.inputs import TableFile
+    from unseed_app.commands.questions import diagnose as run
 
     run(model, None if table is None else TableFile(table, impute is not None, delimiter, sheet), console)
 
@@ -188,18 +194,11 @@ def report(
     Where the table has the target, the page says how accurate the predictions are and whether the intervals hold what they
     promise: give it rows that the model was not trained on.
     """
-    console, file = _begin(quiet, as_json), TableFile(table, impute is not None, delimiter, sheet)
-    from unseed_app.commands.write_report import report as run
+    console = Console(quiet, as_json, typer.echo)
+    from unseed_app.commands.inputs import TableFile
+    from unseed_app.commands.questions import report as run
 
-    run(model, file, level, label, out, console)
-
-
-def _begin(quiet: bool, as_json: bool) -> Console:
-    """Of a command for tables."""
-    from unseed_app.tables.limits import check_installed
-
-    check_installed("pandas", "tables", "frames")
-    return Console(quiet, as_json, typer.echo)
+    run(model, TableFile(table, impute is not None, delimiter, sheet), level, label, out, console)
 
 
 @_command
@@ -238,7 +237,12 @@ def benchmark(
 
     MAPIE and laplace-torch take part where they are installed; they are the extra "benchmark". What is left out is named.
     """
-    from unseed_app.commands.benchmark import run
-
-    if not run(rows, repetitions, out, typer.echo):
+    folder = Path(__file__).parents[2] / "benchmarks"  # of the repository, and no part of the installation
+    if not (folder / "cost_of_intervals").is_dir():
+        raise InvalidInputError(
+            "benchmark needs the folder benchmarks/ of the repository; run it in a clone, after `make benchmark`"
+        )
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    if not importlib.import_module("cost_of_intervals.command").run(rows, repetitions, out, typer.echo):
         raise KeyboardInterrupt

@@ -73,6 +73,10 @@ FAULTS = {
     "Parquet with lists": (files.parquet(a=[[1.0], [2.0]], y=[1.0, 2.0]), "column 'a': the type list<"),
     "Parquet without rows": (files.parquet(a=pa.array([], "f8"), y=[]), "has columns and no rows"),
     "Parquet with nulls": (files.parquet(a=[1.0, None, 2.0], y=[1.0, 2.0, 3.0]), "row 2, column 'a': the value is missing"),
+    "Parquet with text and nulls": (
+        files.parquet(a=["x", None, "x"], y=[1.0, 2.0, 3.0]),
+        "row 2, column 'a': the value is missing",
+    ),
     "a workbook by name only": (files.text(files.GOOD, "table.xlsx"), "is not an Excel workbook, whatever its name says"),
     "a workbook named .csv": (files.binary(b"PK\x03\x04...."), "is an Excel workbook or another zip archive"),
     "a password": (

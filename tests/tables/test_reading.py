@@ -130,7 +130,7 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
 
 
 def test_what_does_not_fit_the_memory_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("unseed._machine.available_bytes", lambda device: 100)
+    monkeypatch.setattr("unseed_app.tables.table.available_bytes", lambda device: 100)
     makers = (
         files.text(files.GOOD),
         files.parquet(a=np.arange(100.0), y=np.arange(100.0)),

@@ -16,8 +16,7 @@ from unseed.errors import InvalidInputError
 from unseed.intervals import resolve_interval
 from unseed.tasks import on_cluster
 from unseed_app.commands.console import Console
-from unseed_app.commands.table_file import TableFile
-from unseed_app.commands.table_model import Origin, Regressor, TableModel
+from unseed_app.commands.inputs import Origin, Regressor, TableFile, TableModel
 from unseed_app.tables import Schema, check_output, named_columns
 
 _FORECAST_POINTS = 1000
@@ -56,7 +55,7 @@ def fit(
         return
     with on_cluster(cluster), console.working():
         estimator.fit(encoded.X, y)
-    TableModel(estimator, schema, Origin.of(table, file.path)).save(out)
+    TableModel(estimator, schema, Origin(file.path.name, len(table))).save(out)
     _report(estimator, schema, out, len(table), console)
 
 

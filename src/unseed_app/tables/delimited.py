@@ -10,15 +10,13 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from unseed._progress import Progress
 from unseed.errors import InvalidInputError
-from unseed_app.tables.table import Options, Table, counted
-
-if TYPE_CHECKING:
-    import pandas as pd
+from unseed_app.tables.table import Table, counted
 
 DELIMITERS = {",": "comma", ";": "';'", "\t": "a tab", "|": "'|'"}
 _MARKS = (  # the longer mark first: that of UTF-32 begins like that of UTF-16
@@ -36,21 +34,19 @@ _LONGEST_FIELD = 1 << 20
 Record = tuple[int, list[str]]  # the line it begins at, its fields
 
 
-def read_delimited(path: Path, options: Options) -> Table:
+def read_delimited(path: Path, delimiter: str | None, progress: Progress) -> Table:
     """Read a text table, every cell as the text that stands there."""
-    import pandas as pd
-
     source, notes = str(path), list[str]()
     text = _decoded(_unpacked(path.read_bytes(), source, notes), source, notes)
     _note_line_ends(text, notes)
-    delimiter = _found_delimiter(text, notes) if options.delimiter is None else _checked_delimiter(options.delimiter, source)
+    delimiter = _found_delimiter(text, notes) if delimiter is None else _checked_delimiter(delimiter, source)
     records = _records(text, delimiter, source)
     header_line, header = next(records, (0, []))
     if not any(name.strip() for name in header):
         raise InvalidInputError(f"{source}, line {header_line or 1}: there are no column names, only delimiters or nothing")
     frames, lines = list[pd.DataFrame](), list[int]()
     n_chunks = text.count("\n") // _ROWS_AT_A_TIME + 1
-    with options.progress.steps(f"reading {path.name}", n_chunks) as report:
+    with progress.steps(f"reading {path.name}", n_chunks) as report:
         while chunk := list(islice(records, _ROWS_AT_A_TIME)):
             _check_rows(chunk, header, source, first_row=len(lines) + 1)
             lines += [line for line, _ in chunk]

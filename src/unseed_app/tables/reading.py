@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from unseed._progress import Progress
 from unseed.errors import InvalidInputError
 from unseed_app.tables.delimited import read_delimited
-from unseed_app.tables.limits import check_fits, check_installed
-from unseed_app.tables.parquet import read_parquet
-from unseed_app.tables.table import Options, Table
-from unseed_app.tables.workbook import read_workbook
+from unseed_app.tables.table import Table, check_fits
+from unseed_app.tables.typed_files import read_parquet, read_workbook
 
 
-@dataclass(frozen=True)
-class Format:
-    """A kind of files: what it is called, its extensions, how such a file begins, and what reads it."""
+class Format(NamedTuple):
+    """A kind of files: what it is called, its extensions, and how such a file begins."""
 
     name: str
     extensions: tuple[str, ...]
     signature: bytes
-    read: Callable[[Path, Options], Table]
 
 
-TEXT = Format("a text file", (".csv", ".tsv", ".txt", ".gz"), b"", read_delimited)
-PARQUET = Format("a Parquet file", (".parquet", ".pq"), b"PAR1", read_parquet)
-EXCEL = Format("an Excel workbook", (".xlsx", ".xlsm"), b"PK\x03\x04", read_workbook)
+TEXT = Format("a text file", (".csv", ".tsv", ".txt", ".gz"), b"")
+PARQUET = Format("a Parquet file", (".parquet", ".pq"), b"PAR1")
+EXCEL = Format("an Excel workbook", (".xlsx", ".xlsm"), b"PK\x03\x04")
 _FORMATS = {extension: form for form in (TEXT, PARQUET, EXCEL) for extension in form.extensions}
 
 _BYTES_PER_BYTE = 4  # of memory while a text file is read, for each byte of it
@@ -60,35 +55,33 @@ def read_table(
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "ages.csv")
-    >>> _ = path.write_text("name;age\nAda;36\n")
-    >>> table = read_table(path)
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "ages.csv")
+    ...     _ = path.write_text("name;age\nAda;36\n")
+    ...     table = read_table(path)
     >>> table.names, table.notes
     (['name', 'age'], ("the delimiter is ';'",))
-    >>> folder.cleanup()
     """
     path = Path(path)
-    check_installed("pandas", "tables", "frames")
     try:
-        head = _checked_head(path)
-        form = _FORMATS[path.suffix.lower()]
+        form = _checked_format(path)
         for option, given, owner in (("delimiter", delimiter, TEXT), ("sheet", sheet, EXCEL)):
             if given is not None and form is not owner:
                 raise InvalidInputError(
                     f"{path}: a {option} belongs to {owner.name}, and this is not one; leave --{option} out"
                 )
-        _check_signature(path, head, form)
-        return form.read(path, Options(delimiter, sheet, progress or Progress()))
+        if form is TEXT:
+            return read_delimited(path, delimiter, progress or Progress())
+        return read_parquet(path) if form is PARQUET else read_workbook(path, sheet=sheet)
     except OSError as error:
         raise InvalidInputError(f"{path} could not be read: {error.strerror or error}") from error
     except MemoryError as error:
         raise InvalidInputError(f"{path} does not fit the memory of this machine") from error
 
 
-def _checked_head(path: Path) -> bytes:
-    """The first bytes of a file that is there, is not empty, fits the memory and has a known extension."""
+def _checked_format(path: Path) -> Format:
+    """What a file is: one that is there, is not empty, fits the memory, has a known extension and begins as that says."""
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder; name a file in it")
     if path.exists() and not path.is_file():
@@ -97,18 +90,17 @@ def _checked_head(path: Path) -> bytes:
         head = file.read(8)
     if not head:
         raise InvalidInputError(f"{path} is empty")
-    if path.suffix.lower() == ".xls":
+    extension = path.suffix.lower()
+    if extension == ".xls":
         raise InvalidInputError(f"{path}: the old Excel format .xls is not read; save the workbook as .xlsx")
-    if path.suffix.lower() not in _FORMATS:
+    if extension not in _FORMATS:
         raise InvalidInputError(f"{path}: the extension {path.suffix!r} is not known; use one of {', '.join(_FORMATS)}")
-    check_fits(str(path), path.stat().st_size, _BYTES_PER_BYTE)
-    return head
-
-
-def _check_signature(path: Path, head: bytes, form: Format) -> None:
+    form = _FORMATS[extension]
     for signature, (what, owner) in _OTHERS.items():
         if head.lower().startswith(signature.lower()) and form is not owner:
             remedy = f"rename it to {owner.extensions[0]}" if owner else "save it as .csv or .xlsx without a password"
-            raise InvalidInputError(f"{path} is {what}, not what its extension {path.suffix.lower()} says; {remedy}")
+            raise InvalidInputError(f"{path} is {what}, not what its extension {extension} says; {remedy}")
     if not head.startswith(form.signature):
         raise InvalidInputError(f"{path} is not {form.name}, whatever its name says; if it is text, rename it to .csv")
+    check_fits(str(path), path.stat().st_size, _BYTES_PER_BYTE)
+    return form

@@ -10,8 +10,17 @@ import numpy as np
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed_app.tables import dates
-from unseed_app.tables.cells import LARGEST_NUMBER, TRUTH, Cells, looks_like_number, why_not_a_number
+from unseed_app.tables.cells import (
+    ISO,
+    TRUTH,
+    Cells,
+    date_form,
+    date_text,
+    days_since_1970,
+    looks_like_date,
+    looks_like_number,
+    why_not_a_number,
+)
 from unseed_app.tables.table import Table, counted, listed
 
 MOST_LEVELS = 50
@@ -33,11 +42,11 @@ class Rule(ABC):
         """Remember what the training rows say."""
 
     @abstractmethod
-    def _meaning(self, cells: Cells) -> Cells:
-        """Numbers, NaN where a cell has no meaning."""
+    def _meaning(self, cells: Cells) -> FloatArray:
+        """Numbers, NaN where a cell is missing or has no meaning."""
 
     @abstractmethod
-    def _fault(self, cells: Cells, row: int) -> str:
+    def _fault(self, text: str) -> str:
         """What is wrong with a cell that has no meaning."""
 
     @abstractmethod
@@ -49,18 +58,17 @@ class Rule(ABC):
         """Names of the features; the column's own for a single one."""
         return [self.name]
 
-    def read(self, cells: Cells, table: Table) -> Cells:
-        """What the cells mean; one that has no meaning is refused with its place."""
-        found = self._meaning(cells)
-        bad = np.flatnonzero(np.isnan(found.values) & ~found.missing)
+    def read(self, cells: Cells, table: Table) -> FloatArray:
+        """What the cells mean, NaN where they are missing; one that has no meaning is refused with its place."""
+        values = self._meaning(cells)
+        bad = np.flatnonzero(np.isnan(values) & ~cells.missing)
         if len(bad):
-            row = int(bad[0])
-            raise InvalidInputError(f"{table.place(row, self.name)}: {self._fault(cells, row)}")
-        return found
+            raise InvalidInputError(f"{table.place(int(bad[0]), self.name)}: {self._fault(cells.as_text().values[bad[0]])}")
+        return values
 
-    def encode(self, found: Cells) -> FloatArray:
-        """Features of cells that were read. Shape (n_rows, n_outputs)."""
-        return np.where(found.missing, self.fill, found.values)[:, None]
+    def encode(self, values: FloatArray) -> FloatArray:
+        """Features of what was read. Shape (n_rows, n_outputs)."""
+        return np.where(np.isnan(values), self.fill, values)[:, None]
 
 
 @dataclass(frozen=True)
@@ -74,14 +82,13 @@ class NumberRule(Rule):
     @classmethod
     def fit(cls, name: str, cells: Cells, table: Table) -> NumberRule:
         """Remember the median."""
-        return cls(name, float(np.median(cls(name, 0.0).read(cells, table).present)))
+        return cls(name, float(np.nanmedian(cls(name, 0.0).read(cells, table))))
 
-    def _meaning(self, cells: Cells) -> Cells:
-        found = cells.as_numbers()
-        return Cells("number", np.where(np.abs(found.values) <= LARGEST_NUMBER, found.values, np.nan), found.missing)
+    def _meaning(self, cells: Cells) -> FloatArray:
+        return cells.as_numbers()
 
-    def _fault(self, cells: Cells, row: int) -> str:
-        return why_not_a_number(str(cells.values[row]))
+    def _fault(self, text: str) -> str:
+        return why_not_a_number(text)
 
     def describe(self) -> str:
         """In a few words."""
@@ -99,14 +106,14 @@ class BooleanRule(Rule):
     @classmethod
     def fit(cls, name: str, cells: Cells, table: Table) -> BooleanRule:
         """Remember the majority."""
-        return cls(name, float(cls(name, 0.0).read(cells, table).present.mean() > 0.5))
+        return cls(name, float(np.nanmean(cls(name, 0.0).read(cells, table)) > 0.5))
 
-    def _meaning(self, cells: Cells) -> Cells:
+    def _meaning(self, cells: Cells) -> FloatArray:
         words = TRUTH | {"1": 1.0, "0": 0.0}
-        return cells if cells.kind == "boolean" else cells.as_text().translated(lambda text: words.get(text.lower(), np.nan))
+        return cells.values if cells.kind == "boolean" else cells.translated(lambda text: words.get(text.lower(), np.nan))
 
-    def _fault(self, cells: Cells, row: int) -> str:
-        return f"{str(cells.values[row])!r} is not true or false"
+    def _fault(self, text: str) -> str:
+        return f"{text!r} is not true or false"
 
     def describe(self) -> str:
         """In a few words."""
@@ -126,33 +133,33 @@ class DateRule(Rule):
     @classmethod
     def fit(cls, name: str, cells: Cells, table: Table) -> DateRule:
         """Remember the form, the first date and the median."""
-        form = dates.form_of(cells.present.tolist()) if cells.kind == "text" else dates.ISO
+        form = date_form(cells.present) if cells.kind == "text" else ISO
         if form is None:
             row = int(np.flatnonzero(~cells.missing)[0])
             raise InvalidInputError(
                 f"{table.place(row, name)}: {cells.values[row]!r} can be day/month or month/day; write dates as YYYY-MM-DD"
             )
         found = cls(name, form, 0.0, 0.0).read(cells, table)
-        return cls(name, form, float(found.present.min()), float(np.median(found.present)))
+        return cls(name, form, float(np.nanmin(found)), float(np.nanmedian(found)))
 
     @property
     def outputs(self) -> list[str]:
         """Days, and since when, said in the name."""
-        return [f"{self.name} (days since {dates.as_text(self.first)})"]
+        return [f"{self.name} (days since {date_text(self.first)})"]
 
-    def _meaning(self, cells: Cells) -> Cells:
-        return cells if cells.kind == "date" else cells.as_text().translated(dates.reader(self.form))
+    def _meaning(self, cells: Cells) -> FloatArray:
+        return cells.values if cells.kind == "date" else cells.translated(lambda text: days_since_1970(text, self.form))
 
-    def _fault(self, cells: Cells, row: int) -> str:
-        return f"{str(cells.as_text().values[row])!r} is not a date of the form {self.form}"
+    def _fault(self, text: str) -> str:
+        return f"{text!r} is not a date of the form {self.form}"
 
-    def encode(self, found: Cells) -> FloatArray:
+    def encode(self, values: FloatArray) -> FloatArray:
         """Days since the first training date. Shape (n_rows, 1)."""
-        return super().encode(found) - self.first
+        return super().encode(values) - self.first
 
     def describe(self) -> str:
         """In a few words."""
-        return f"date → days since {dates.as_text(self.first)}, the first in training"
+        return f"date → days since {date_text(self.first)}, the first in training"
 
 
 @dataclass(frozen=True)
@@ -171,7 +178,7 @@ class CategoryRule(Rule):
     @classmethod
     def fit(cls, name: str, cells: Cells, table: Table) -> CategoryRule:
         """Remember the texts."""
-        levels, counts = np.unique(cells.as_text().present.astype(str), return_counts=True)
+        levels, counts = np.unique(np.array(cells.as_text().present), return_counts=True)
         most = max(2, min(MOST_LEVELS, len(cells.values) // 3))
         if len(levels) > most:
             raise InvalidInputError(
@@ -186,17 +193,16 @@ class CategoryRule(Rule):
         """One for each text."""
         return [f"{self.name} = {level}" for level in self.levels]
 
-    def _meaning(self, cells: Cells) -> Cells:
+    def _meaning(self, cells: Cells) -> FloatArray:
         places = {level: float(i) for i, level in enumerate(self.levels)}
-        return cells.as_text().translated(lambda text: places.get(text, np.nan))
+        return cells.translated(lambda text: places.get(text, np.nan))
 
-    def _fault(self, cells: Cells, row: int) -> str:
-        text = str(cells.as_text().values[row])[:60]
-        return f"the category {text!r} was not in the training rows; known are {listed(self.levels)}"
+    def _fault(self, text: str) -> str:
+        return f"the category {text[:60]!r} was not in the training rows; known are {listed(self.levels)}"
 
-    def encode(self, found: Cells) -> FloatArray:
+    def encode(self, values: FloatArray) -> FloatArray:
         """Shape (n_rows, n_levels)."""
-        places = np.where(found.missing, self.levels.index(self.fill), found.values)
+        places = np.where(np.isnan(values), self.levels.index(self.fill), values)
         return np.asarray(places[:, None] == np.arange(len(self.levels)), dtype=np.float64)
 
     def describe(self) -> str:
@@ -209,15 +215,14 @@ _KINDS: dict[str, type[Rule]] = {rule.kind: rule for rule in (NumberRule, Boolea
 
 def find_rule(name: str, cells: Cells, table: Table) -> Rule:
     """The rule for a column, by what most of its cells are."""
-    present = cells.present.tolist()
+    present, kind = cells.present, str(cells.kind)
     if not present:
         raise InvalidInputError(f"{table.source}, column {name!r}: every cell is missing; leave it out with --drop")
-    kind: str = cells.kind
     if kind == "text":
         first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
         if all(text.lower() in TRUTH for text in set(present)):
             kind = "boolean"
-        elif 2 * sum(map(dates.looks_like_date, first)) > len(first):
+        elif 2 * sum(map(looks_like_date, first)) > len(first):
             kind = "date"
         else:
             kind = "number" if 2 * sum(map(looks_like_number, first)) > len(first) else "category"
@@ -234,8 +239,5 @@ def rule_from_data(data: dict[str, Any]) -> Rule:
     fields = dict(data)
     kind = _KINDS[fields.pop("kind")]
     if kind is CategoryRule:
-        fields["levels"] = tuple(map(str, fields["levels"]))
-    for name in ("first", "fill"):
-        if name in fields and kind is not CategoryRule:
-            fields[name] = float(fields[name])
-    return kind(**fields)
+        return CategoryRule(**fields | {"levels": tuple(map(str, fields["levels"]))})
+    return kind(**fields | {name: float(fields[name]) for name in ("first", "fill") if name in fields})

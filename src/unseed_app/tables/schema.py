@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
 from unseed_app.tables.cells import Cells
 from unseed_app.tables.rules import CategoryRule, NumberRule, Rule, find_rule, rule_from_data, rule_to_data
 from unseed_app.tables.table import Table, counted, listed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FEWEST_ROWS = 2
 _MOST_DESCRIBED = 12
@@ -35,7 +33,6 @@ class Schema:
 
     Examples
     --------
-    >>> import pandas as pd
     >>> table = Table(pd.DataFrame({"city": ["Rome", "Bern"] * 3, "y": ["1", "2"] * 3}), "towns.csv")
     >>> schema = Schema.fit(table, ["y"])
     >>> schema.describe()
@@ -63,7 +60,7 @@ class Schema:
                 f"{table.source} has no column left to predict {listed(targets)} from; "
                 "is the delimiter right? It can be given with --delimiter"
             )
-        cells = _cells(table, names, impute=impute)
+        cells, _ = _cells(table, names, impute=impute)
         return cls(tuple(find_rule(name, cells[name], table) for name in names), tuple(targets), tuple(drop), impute)
 
     @property
@@ -88,17 +85,11 @@ class Schema:
 
     def encode(self, table: Table, *, impute: bool = False) -> Encoded:
         """Features of a table that has all the columns, in whatever order; others are noted and not used."""
-        import pandas as pd
-
         notes = self._notes_on_names(table)
-        cells = _cells(table, self.features, impute=self.impute or impute)
-        read = {rule.name: rule.read(cells[rule.name], table) for rule in self.rules}
-        X = np.concatenate([rule.encode(read[rule.name]) for rule in self.rules], axis=1)
-        notes += _note_on_commas([rule.name for rule in self._numbers if cells[rule.name].has_decimal_commas])
-        if missing := _missing(cells):
-            filled = counted(sum(missing.values()), "missing value")
-            notes.append(f"{filled} filled with the training median or most frequent text: {listed(list(missing))}")
-        return Encoded(pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object)), tuple(notes))
+        cells, notes_on_gaps = _cells(table, self.features, impute=self.impute or impute)
+        X = np.concatenate([rule.encode(rule.read(cells[rule.name], table)) for rule in self.rules], axis=1)
+        commas = _note_on_commas([rule.name for rule in self._numbers if cells[rule.name].has_decimal_commas])
+        return Encoded(pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object)), (*notes, *commas, *notes_on_gaps))
 
     def labels(self, table: Table) -> FloatArray:
         """Targets to learn from: numbers, all there, not all the same. Shape (n_rows,) or (n_rows, n_targets)."""
@@ -112,30 +103,36 @@ class Schema:
 
     def observed(self, table: Table) -> FloatArray:
         """Targets to compare with: numbers, all there. Shape (n_rows,) or (n_rows, n_targets)."""
-        y = np.stack([_target(table, name) for name in self.targets], axis=1)
-        return y if len(self.targets) > 1 else y[:, 0]
+        y = []
+        for name in self.targets:
+            cells = table.cells(name)
+            if len(gone := np.flatnonzero(cells.missing)):
+                place = table.place(int(gone[0]), name)
+                raise InvalidInputError(f"{place}: the target is missing; take the row out, targets are not imputed")
+            if cells.kind == "date":
+                raise InvalidInputError(f"{table.place(0, name)}: the target is a date, and must be a number")
+            y.append(NumberRule(name, 0.0).read(cells, table))
+        return np.stack(y, axis=1) if len(y) > 1 else y[0]
 
     def unobserved(self, table: Table) -> list[str]:
         """Targets that a table does not have, or has no values for."""
-        return [name for name in self.targets if name not in table.names or Cells.of(table.frame[name]).missing.all()]
+        return [name for name in self.targets if name not in table.names or table.cells(name).missing.all()]
 
     def notes_on_labels(self, table: Table) -> list[str]:
         """What was read in another way than it stands there."""
-        return _note_on_commas([name for name in self.targets if Cells.of(table.frame[name]).has_decimal_commas])
+        return _note_on_commas([name for name in self.targets if table.cells(name).has_decimal_commas])
 
     def with_numbers(self, table: Table) -> pd.DataFrame:
         """The table's frame with numbers where its text stands for them, for formats that have types."""
-        cells = {rule.name: Cells.of(table.frame[rule.name]) for rule in self._numbers}
-        texts = [rule for rule in self._numbers if cells[rule.name].kind == "text"]
-        return table.frame.assign(**{rule.name: rule.read(cells[rule.name], table).values for rule in texts})
+        cells = {rule: table.cells(rule.name) for rule in self._numbers}
+        return table.frame.assign(**{rule.name: rule.read(c, table) for rule, c in cells.items() if c.kind == "text"})
 
     def remarks(self, X: pd.DataFrame) -> list[str]:
         """What a person may want to know of training features: constant ones, and those that count the rows."""
         found = []
         if constant := [name for name in X.columns if (X[name] == X[name].iloc[0]).all()]:
             found.append(f"the same in every row, so of no use: {listed(constant)}")
-        numbers = [rule.name for rule in self._numbers]
-        if counting := [name for name in numbers if len(X) > 2 and (np.diff(X[name].to_numpy()) == 1).all()]:
+        if counting := [rule.name for rule in self._numbers if len(X) > 2 and (np.diff(X[rule.name]) == 1).all()]:
             found.append(f"counts the rows, like an identifier: {listed(counting)}; if it is one, leave it out with --drop")
         return found
 
@@ -180,32 +177,20 @@ class Schema:
         return notes
 
 
-def _cells(table: Table, names: Sequence[str], *, impute: bool) -> dict[str, Cells]:
-    """Cells of columns; a missing one is refused unless it will be filled."""
-    cells = {name: Cells.of(table.frame[name]) for name in names}
-    missing = _missing(cells)
-    if missing and not impute:
-        name, total = next(iter(missing)), sum(missing.values())
-        place = table.place(int(np.flatnonzero(cells[name].missing)[0]), name)
+def _cells(table: Table, names: Sequence[str], *, impute: bool) -> tuple[dict[str, Cells], list[str]]:
+    """Cells of columns, and a note on missing ones; these are refused unless they will be filled."""
+    cells = {name: table.cells(name) for name in names}
+    missing = {name: np.flatnonzero(column.missing) for name, column in cells.items() if column.missing.any()}
+    if not missing:
+        return cells, []
+    total = sum(map(len, missing.values()))
+    if not impute:
+        name, rows = next(iter(missing.items()))
         more = f" (and {counted(total - 1, 'other cell')}, in {counted(len(missing), 'column')})" if total > 1 else ""
+        place = table.place(int(rows[0]), name)
         raise InvalidInputError(f"{place}: the value is missing{more}; fill it in, or add --impute median")
-    return cells
-
-
-def _missing(cells: dict[str, Cells]) -> dict[str, int]:
-    """How many cells are missing in the columns where some are."""
-    return {name: int(column.missing.sum()) for name, column in cells.items() if column.missing.any()}
-
-
-def _target(table: Table, name: str) -> FloatArray:
-    cells = Cells.of(table.frame[name])
-    gone = np.flatnonzero(cells.missing)
-    if len(gone):
-        place = table.place(int(gone[0]), name)
-        raise InvalidInputError(f"{place}: the target is missing; take the row out, targets are not imputed")
-    if cells.kind == "date":
-        raise InvalidInputError(f"{table.place(0, name)}: the target is a date, and must be a number")
-    return np.asarray(NumberRule(name, 0.0).read(cells, table).values, dtype=np.float64)
+    filled = counted(total, "missing value")
+    return cells, [f"{filled} filled with the training median or most frequent text: {listed(list(missing))}"]
 
 
 def _shown(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A table as it was read, and where its rows stand in the file."""
+"""A table as it was read, where its rows stand in the file, and words for what is in it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,16 @@ import difflib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import torch
 
-from unseed._progress import Progress
+from unseed._machine import available_bytes, gigabytes
 from unseed.errors import InvalidInputError
-from unseed_app.tables.cells import looks_like_number
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a file is to be read: the delimiter of a text, the sheet of a workbook (None finds them), and who watches."""
-
-    delimiter: str | None
-    sheet: str | None
-    progress: Progress
+from unseed_app.tables.cells import Cells, looks_like_number
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,6 @@ class Table:
 
     Examples
     --------
-    >>> import pandas as pd
     >>> table = Table(pd.DataFrame({"age": ["3", "x"]}), "ages.csv", lines=np.array([2, 3]))
     >>> table.place(1, "age")
     "ages.csv, row 2 (line 3), column 'age'"
@@ -60,12 +49,19 @@ class Table:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, names: Sequence[str], source: str, notes: Sequence[str] = (), **places: Any) -> Table:
-        """A table whose columns have these names, as they stand in the file; ``places`` are ``lines`` and ``line_word``."""
-        import pandas as pd
-
-        checked, changes = _checked_names(names, source)
-        frame.columns = pd.Index(checked, dtype=object)
-        return cls(frame, source, (*notes, *changes), **places)
+        """A table whose columns have these names, without spaces around them; ``places`` are ``lines`` and ``line_word``."""
+        stripped, first = [name.strip() for name in names], dict[str, int]()
+        for i, name in enumerate(stripped):
+            if not name:
+                raise InvalidInputError(f"{source}, header: column {i + 1} has no name")
+            if first.setdefault(name, i) != i:
+                raise InvalidInputError(
+                    f"{source}, header: the name {name!r} is there twice, for columns {first[name] + 1} and {i + 1}; "
+                    "give every column its own"
+                )
+        if n_changed := sum(map(str.__ne__, stripped, names)):
+            notes = [*notes, f"spaces around {counted(n_changed, 'column name')} were taken away"]
+        return cls(frame.set_axis(pd.Index(stripped, dtype=object), axis=1), source, tuple(notes), **places)
 
     @property
     def names(self) -> list[str]:
@@ -74,6 +70,10 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    def cells(self, name: str) -> Cells:
+        """What the cells of a column say."""
+        return Cells.of(self.frame[name])
 
     def place(self, row: int, column: str | None = None) -> str:
         """Where a cell is, in words; rows count from 1."""
@@ -86,7 +86,6 @@ def named_columns(option: str, text: str, table: Table) -> list[str]:
 
     Examples
     --------
-    >>> import pandas as pd
     >>> table = Table(pd.DataFrame({"a": [1], "b": [2], "a,b": [3]}), "three.csv")
     >>> named_columns("target", "b, a", table), named_columns("target", "a,b", table)
     (['b', 'a'], ['a,b'])
@@ -97,38 +96,15 @@ def named_columns(option: str, text: str, table: Table) -> list[str]:
     for name in names:
         if name not in table.names:
             there = f"it has {listed(table.names)}"
-            if close := _closest(name, table.names):
-                there = f"did you mean {listed([close])}?"
+            plain = {other.casefold(): other for other in table.names}
+            if close := difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=0.8):
+                there = f"did you mean {listed([plain[close[0]]])}?"
             elif all(map(looks_like_number, table.names)):
                 there += "; is the first line of the file a header?"
             raise InvalidInputError(f"{option} {name!r} is not a column of {table.source}; {there}")
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise InvalidInputError(f"{option} names {twice[0]!r} twice")
     return names
-
-
-def _closest(name: str, names: Sequence[str]) -> str:
-    """A name that was probably meant, however it is capitalised; nothing where there is none."""
-    plain = {other.casefold(): other for other in names}
-    close = difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=0.8)
-    return plain[close[0]] if close else ""
-
-
-def _checked_names(names: Sequence[str], source: str) -> tuple[list[str], list[str]]:
-    """Names without spaces around them, all there and all different; and notes about what was changed."""
-    stripped = [name.strip() for name in names]
-    first: dict[str, int] = {}
-    for i, name in enumerate(stripped):
-        if not name:
-            raise InvalidInputError(f"{source}, header: column {i + 1} has no name")
-        if name in first:
-            raise InvalidInputError(
-                f"{source}, header: the name {name!r} is there twice, for columns {first[name] + 1} and {i + 1}; "
-                "give every column its own"
-            )
-        first[name] = i
-    n_changed = sum(name != given for name, given in zip(stripped, names, strict=True))
-    return stripped, [f"spaces around {counted(n_changed, 'column name')} were taken away"] if n_changed else []
 
 
 def counted(n: int, word: str) -> str:
@@ -152,3 +128,12 @@ def listed(names: Sequence[str], at_most: int = 5) -> str:
     """
     shown = ", ".join(repr(name if len(name) <= 60 else name[:60] + "…") for name in names[:at_most])
     return shown + (f" and {len(names) - at_most:,} more" if len(names) > at_most else "")
+
+
+def check_fits(source: str, n_bytes: int, needed_per_byte: int = 1) -> None:
+    """Refuse a file that unpacks to more than the memory that is left: what it says of its size is not allocated untested."""
+    if n_bytes < 0 or n_bytes * needed_per_byte > available_bytes(torch.device("cpu")):
+        raise InvalidInputError(
+            f"{source} unpacks to {gigabytes(n_bytes)} by its own account, more than this machine has memory for; "
+            "give it in parts"
+        )

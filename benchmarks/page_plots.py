@@ -12,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from unseed.plots._style import ON_LIGHT, finish
+from unseed.plots._display import ON_LIGHT, finish
 
 
 def draw_peers(ratios: dict[str, float], ours: str) -> Figure:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_diabetes
@@ -26,6 +25,8 @@ _PICTURES = (".png", ".pdf", ".svg", ".jpg")
 
 def demonstrate(level: float, interval: str, seed: int, out: Path, page: Path | None, echo: Callable[[str], None]) -> None:
     """Fit four fifths of scikit-learn's diabetes data, predict the rest, say what came of it, save a figure and a page."""
+    import matplotlib as mpl
+
     start = time.perf_counter()
     mpl.use("Agg")
     check_level(level)

@@ -53,7 +53,7 @@ def test_several_outputs_are_drawn_one_at_a_time():
     with pytest.raises(InvalidInputError, match="2 outputs"):
         IntervalDisplay.from_estimator(reg, X)
     display = IntervalDisplay.from_estimator(reg, X, Y**2, output=1)
-    np.testing.assert_array_equal(display.prediction.mean, reg.predict(X)[:, 1])
+    np.testing.assert_allclose(display.prediction.mean, reg.predict(X)[:, 1], rtol=1e-12)
     for level in (0.5, 0.9):
         np.testing.assert_array_equal(display.prediction.conf_int(level), reg.get_prediction(X).conf_int(level)[:, 1])
         np.testing.assert_array_equal(display.prediction.pred_int(level), reg.get_prediction(X).pred_int(level)[:, 1])

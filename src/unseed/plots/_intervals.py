@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from unseed._results import FloatArray, Prediction
-from unseed.plots._sources import Places, column, name_of, predicted, select_output
-from unseed.plots._style import finish, new_axes, palette
+from unseed.plots._display import Display, column, finish, name_of, places, predicted, select_output
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from sklearn.pipeline import Pipeline
 
     from unseed._estimators.regressor import IntervalRegressor
 
 
 @dataclass
-class IntervalDisplay:
+class IntervalDisplay(Display):
     """Predictions with their intervals, points sorted by prediction or by one feature.
 
     Make one with `from_estimator` or `from_predictions`.
@@ -46,8 +44,6 @@ class IntervalDisplay:
     position: FloatArray | None = None
     observed: FloatArray | None = None
     position_name: str = ""
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure | SubFigure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -88,9 +84,8 @@ class IntervalDisplay:
 
     def plot(self, ax: Axes | None = None) -> IntervalDisplay:
         """Draw on the axes given, or on new ones."""
-        ax = ax if ax is not None else new_axes()
-        colours, percent = palette(ax), f"{100 * self.level:g} %"
-        order, at, label = Places.of(self.prediction.mean, self.position, self.position_name)
+        (ax, colours), percent = self._begin(ax), f"{100 * self.level:g} %"
+        order, at, label = places(self.prediction.mean, self.position, self.position_name)
         low, high = self.prediction.conf_int(self.level)[order].T
         if self.position is None:
             wide, for_one = self.prediction.pred_int(self.level)[order].T, "prediction interval, for one new y"
@@ -104,5 +99,4 @@ class IntervalDisplay:
             ax.plot(at, self.observed[order], "x", color=colours.observed, ms=4, label="observed")
         ax.set(xlabel=label, ylabel="y")
         finish(ax)
-        self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,17 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed.plots._style import new_axes, palette
+from unseed.plots._display import Display, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
     from unseed._estimators import PNCRegressor
 
 
 @dataclass
-class RelevanceDisplay:
+class RelevanceDisplay(Display):
     """How much each feature moves the chosen network: its relevance, largest first.
 
     A relevance is the feature's factor in the first layer, on standardised features, relative to the largest.
@@ -45,8 +44,6 @@ class RelevanceDisplay:
 
     names: list[str]
     relevance: FloatArray
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure | SubFigure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(cls, estimator: PNCRegressor, *, max_features: int = 20, ax: Axes | None = None) -> RelevanceDisplay:
@@ -64,14 +61,13 @@ class RelevanceDisplay:
 
     def plot(self, ax: Axes | None = None) -> RelevanceDisplay:
         """Draw on the axes given, or on new ones."""
-        ax = ax if ax is not None else new_axes(6, 0.8 + 0.28 * len(self.names))
+        ax, colours = self._begin(ax, 6, 0.8 + 0.28 * len(self.names))
         place = np.arange(len(self.names))[::-1]
-        ax.barh(place, self.relevance, color=palette(ax).band, height=0.65)
+        ax.barh(place, self.relevance, color=colours.band, height=0.65)
         ax.set_yticks(place, self.names)
         ax.set_xlabel("relevance")
         if len(self.names) > 1 and np.ptp(self.relevance) == 0:
             ax.set_title("one scale for all features: relevances of their own did not pay", loc="left", fontsize="small")
         ax.set_xlim(0, 1.02)
-        ax.spines[["top", "right"]].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        finish(ax, legend_at=None)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +10,10 @@ import numpy.typing as npt
 
 from unseed._results import FloatArray, Prediction, check_level
 from unseed.errors import InvalidInputError
-from unseed.plots._sources import Places, column, name_of, regressor_and_rows, select_output
-from unseed.plots._style import finish, make_room, new_axes, palette
+from unseed.plots._display import Display, column, finish, name_of, places, regressor_and_rows, select_output
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from sklearn.pipeline import Pipeline
 
     from unseed._estimators import PNCRegressor
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class SeedSpreadDisplay:
+class SeedSpreadDisplay(Display):
     """Single networks with other seeds, trained on the same rows, around the PNC prediction and its confidence interval.
 
     Make one with `from_estimator` or `from_predictions`. Over a feature (``position``) networks are curves. Without it
@@ -53,8 +51,6 @@ class SeedSpreadDisplay:
     level: float = 0.95
     position: FloatArray | None = None
     position_name: str = ""
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure | SubFigure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -136,9 +132,8 @@ class SeedSpreadDisplay:
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> SeedSpreadDisplay:
         """Draw on the axes given, or on new ones."""
-        ax = ax if ax is not None else new_axes()
-        colours, is_sorted = palette(ax), self.position is None
-        order, at, label = Places.of(self.prediction.mean, self.position, self.position_name)
+        (ax, colours), is_sorted = self._begin(ax), self.position is None
+        order, at, label = places(self.prediction.mean, self.position, self.position_name)
         networks, mean = self.networks[:, order], self.prediction.mean[order]
         low, high = self.prediction.conf_int(self.level)[order].T
         origin = mean if is_sorted else np.zeros(len(at))
@@ -154,7 +149,5 @@ class SeedSpreadDisplay:
         else:
             ax.plot(at, mean, color=colours.mean, lw=2, label="PNC prediction, without the seed")
         ax.set(xlabel=label, ylabel="difference from the PNC prediction" if is_sorted else "y")
-        make_room(ax)
-        finish(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        finish(ax, room=0.3)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +12,20 @@ import numpy.typing as npt
 from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed._results import FloatArray, Prediction
 from unseed.errors import InvalidInputError
-from unseed.plots._sources import Places, column, name_of, output_names, regressor_and_rows, select_output
-from unseed.plots._style import Palette, finish, make_room, new_axes, palette
+from unseed.plots._display import (
+    Display,
+    Palette,
+    column,
+    finish,
+    name_of,
+    output_names,
+    places,
+    regressor_and_rows,
+    select_output,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from sklearn.pipeline import Pipeline
 
 _LABELS = {
@@ -29,7 +37,7 @@ _LABELS = {
 
 
 @dataclass
-class VarianceDisplay:
+class VarianceDisplay(Display):
     """Variance by source: data, noise and, hatched on top, the procedural variance that PNC has taken out.
 
     Make one with `from_estimator` or `from_predictions`. The filled areas add up to the variance of a new y around the PNC
@@ -62,8 +70,6 @@ class VarianceDisplay:
     position: FloatArray | None = None
     position_name: str = ""
     average: bool = False
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure | SubFigure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -120,48 +126,43 @@ class VarianceDisplay:
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> VarianceDisplay:
         """Draw on the axes given, or on new ones."""
+        n_bars = len(self.names)
         if self.average:
-            ax = ax if ax is not None else new_axes(8.0, 2.2 + 0.6 * len(self.names))
-            self._draw_averages(ax, kwargs)
+            ax, colours = self._begin(ax, height=2.2 + 0.6 * n_bars)
+            self._draw_averages(ax, colours, kwargs)
         else:
-            ax = ax if ax is not None else new_axes()
-            self._draw_points(ax, kwargs)
+            ax, colours = self._begin(ax)
+            self._draw_points(ax, colours, kwargs)
         for name in self.missing:
             ax.plot([], [], " ", label=f"{name}: not known for these predictions, left out")
-        finish(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        finish(ax, room=1 / (1.7 + 0.6 * n_bars) if self.average else 0.3)  # an inch, on axes of our own
         return self
 
-    def _draw_points(self, ax: Axes, kwargs: dict[str, Any]) -> None:
-        order, at, label = Places.of(self.mean, self.position, self.position_name)
+    def _draw_points(self, ax: Axes, colours: Palette, kwargs: dict[str, Any]) -> None:
+        order, at, label = places(self.mean, self.position, self.position_name)
         step: Any = "mid" if self.position is None else None
         base = np.zeros(len(order))
         for name, values in self.variances.items():
             top = base + values[order, 0]
-            ax.fill_between(at, base, top, step=step, label=_LABELS[name], **(_style(name, palette(ax)) | kwargs))
+            ax.fill_between(at, base, top, step=step, label=_LABELS[name], **(_style(name, colours) | kwargs))
             base = top
         if "procedural" in self.variances:  # hatching has no edge of its own
-            ax.plot(at, base, color=palette(ax).observed, lw=0.8, drawstyle="default" if step is None else "steps-mid")
+            ax.plot(at, base, color=colours.observed, lw=0.8, drawstyle="default" if step is None else "steps-mid")
         ax.set(xlabel=label, ylabel="variance")
         ax.margins(x=0.01)
         ax.set_ylim(bottom=0)
-        make_room(ax)
 
-    def _draw_averages(self, ax: Axes, kwargs: dict[str, Any]) -> None:
+    def _draw_averages(self, ax: Axes, colours: Palette, kwargs: dict[str, Any]) -> None:
         averages = {name: values.mean(axis=0) for name, values in self.variances.items()}
-        unit = np.maximum(sum(averages[name] for name in self._in_a_new_y), np.finfo(np.float64).tiny)
+        in_a_new_y = [name for name in averages if name != "procedural"]
+        unit = np.maximum(sum(averages[name] for name in in_a_new_y), np.finfo(np.float64).tiny)
         place, base = np.arange(len(self.names))[::-1], np.zeros(len(self.names))
         for name, values in averages.items():
             width = values / unit
-            ax.barh(place, width, left=base, height=0.6, label=_LABELS[name], **(_style(name, palette(ax)) | kwargs))
+            ax.barh(place, width, left=base, height=0.6, label=_LABELS[name], **(_style(name, colours) | kwargs))
             base = base + width
         ax.set_yticks(place, self.names)
-        make_room(ax, 1 / (1.7 + 0.6 * len(self.names)))  # an inch, on axes of our own
-        ax.set_xlabel(f"average variance over {len(self.mean)} points, relative to {' + '.join(self._in_a_new_y)}")
-
-    @property
-    def _in_a_new_y(self) -> list[str]:
-        return [name for name in self.variances if name != "procedural"]
+        ax.set_xlabel(f"average variance over {len(self.mean)} points, relative to {' + '.join(in_a_new_y)}")
 
 
 def _style(name: str, colours: Palette) -> dict[str, Any]:

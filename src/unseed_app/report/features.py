@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unseed._results import FloatArray
-from unseed.networks import MLP
-from unseed_app.report.held_out import Feature
+from unseed_app.report.held_out import HeldOut, Indices
 
 MOST_BANDS, MOST_SHOWN = 6, 12
 _GRID, _COARSE_GRID, _FEW_VALUES, _BINS = 41, 5, 10, 40
@@ -23,7 +23,6 @@ _MANY_ROWS = 4000  # above, fewer features are kept for each row
 _MOST_REASONS, _SMALLEST_SAVING = 3, 0.05
 _TINY = float(np.finfo(np.float64).tiny)
 
-Indices = npt.NDArray[np.intp]
 Reason = tuple[int, float]
 """Position of a feature among those shown, and the share of the standard error that a typical value of it would save."""
 
@@ -35,6 +34,7 @@ class Band:
     Attributes
     ----------
     feature : int
+        Its position among those shown.
     values, mean, low, high : array of shape (n_values,)
     is_discrete : bool
         Whether ``values`` are all there are.
@@ -52,141 +52,113 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What features do, for every output.
-
-    Attributes
-    ----------
-    shown : array of int
-        Features that vary, most relevant first.
-    order : str
-        How relevance was found.
-    bands : tuple, for each of the first few shown features, of one Band for each output
-    explained : array of shape (m,)
-        Rows, the least certain first, that ``savings`` are about.
-    savings : array of shape (m, n_shown, n_outputs)
-        1 − standard error with a typical value of the feature / standard error.
-    """
-
-    shown: Indices
-    order: str
-    bands: tuple[list[Band], ...]
-    explained: Indices
-    savings: FloatArray
-
-    def bands_of(self, output: int) -> tuple[Band, ...]:
-        """Along each feature."""
-        return tuple(band[output] for band in self.bands)
-
-    def reasons_of(self, output: int) -> dict[int, tuple[Reason, ...]]:
-        """For each explained row, the features whose change would help most."""
-        return {int(row): _strongest(shares[:, output]) for row, shares in zip(self.explained, self.savings, strict=True)}
-
-
-@dataclass(frozen=True)
 class Features:
-    """A fitted estimator and the rows of a report, to be asked what features do.
-
-    Attributes
-    ----------
-    estimator : fitted estimator of unseed
-    X : array of shape (n_rows, n_columns)
-    features : tuple of Feature
-    level : float
-    """
+    """What the features of rows do, for every output; ``errors`` are the standard errors there, (n_rows, n_outputs)."""
 
     estimator: Any
-    X: FloatArray
-    features: tuple[Feature, ...]
+    rows: HeldOut
     level: float
+    errors: FloatArray
 
     @cached_property
     def typical(self) -> FloatArray:
         """A row with the median of each number and the most frequent level of each category. Shape (n_columns,)."""
-        row = np.zeros((1, self.X.shape[1]))
-        for feature in self.features:
-            feature.put(row, feature.typical(self.X))
+        row = np.zeros((1, self.rows.X.shape[1]))
+        for feature in self.rows.features:
+            feature.put(row, feature.typical(self.rows.X))
         return np.asarray(row[0])
 
-    def ask(self, errors: FloatArray) -> Answers:
-        """Bands of the most relevant features, and what makes the least certain rows uncertain.
-
-        ``errors`` are the standard errors at the rows, of shape (n_rows, n_outputs).
-        """
-        if not self.features:  # rows that are not lines of features
-            nothing = np.zeros(0, dtype=np.intp)
-            return Answers(nothing, "", (), nothing, np.zeros((0, 0, errors.shape[1])))
-        shown, order = self.by_relevance()
-        bands = tuple(self.band(int(feature)) for feature in shown[:MOST_BANDS])
-        relative = errors / np.maximum(np.median(errors, axis=0), _TINY)
-        n_explained = self._affordable_answers() // max(len(shown), 1)
-        explained = np.argsort(-relative.max(axis=1), kind="stable")[:n_explained]
-        return Answers(shown, order, bands, explained, self.savings(explained, errors[explained], shown))
-
+    @cached_property
     def by_relevance(self) -> tuple[Indices, str]:
         """Features that vary, most relevant first, and how that was found."""
-        varies = np.array([np.ptp(feature.values(self.X)) > 0 for feature in self.features])
-        network = getattr(self.estimator, "network_", None)
-        scales = network.input_scale if isinstance(network, MLP) else None
+        features, X = self.rows.features, self.rows.X
+        if not features:  # rows that are not lines of features
+            return np.zeros(0, dtype=np.intp), ""
+        scales = getattr(self.estimator.network_, "input_scale", None)
         if scales is not None and len(set(scales)) > 1:
-            strength = np.array([max(scales[column] for column in feature.columns) for feature in self.features])
+            strength = np.array([max(scales[column] for column in feature.columns) for feature in features])
             how = "their relevance in the network that was chosen or given"
-        elif len(self.features) > _MANY_FEATURES:
+        elif len(features) > _MANY_FEATURES:
             strength, how = self._correlations(), "how closely each goes along with the prediction"
         else:
             strength, how = self._ranges_of_curves(), "how far each moves the prediction over its range"
+        varies = np.array([np.ptp(feature.values(X)) > 0 for feature in features])
         order = np.argsort(-strength, kind="stable")
-        n_shown = MOST_SHOWN if len(self.X) <= _MANY_ROWS else MOST_BANDS
-        return order[varies[order]][:n_shown], how
+        return order[varies[order]][: MOST_SHOWN if len(X) <= _MANY_ROWS else MOST_BANDS], how
 
-    def band(self, place: int) -> list[Band]:
+    @cached_property
+    def bands(self) -> list[list[Band]]:
+        """Along each of the most relevant features, for each output."""
+        return [self._band(position, feature) for position, feature in enumerate(self.by_relevance[0][:MOST_BANDS])]
+
+    @cached_property
+    def explained(self) -> Indices:
+        """Rows that `reasons` are about, the least certain first: as many as can be asked about in seconds."""
+        if not self.rows.features:
+            return np.zeros(0, dtype=np.intp)
+        affordable = np.clip(_WORK / self.estimator.n_rows_**2, _FEWEST_ANSWERS, _MOST_ANSWERS)
+        n_answers = int(min(affordable, _NUMBERS_AT_A_TIME / self.rows.X.shape[1]))
+        relative = self.errors / np.maximum(np.median(self.errors, axis=0), _TINY)
+        n_explained = n_answers // max(len(self.by_relevance[0]), 1)
+        return np.argsort(-relative.max(axis=1), kind="stable")[:n_explained]
+
+    @cached_property
+    def savings(self) -> FloatArray:
+        """Share of the standard errors of `explained` rows that a typical value of each feature shown would save.
+
+        Shape (n_explained, n_shown, n_outputs).
+        """
+        shown, errors = self.by_relevance[0], self.errors[self.explained]
+        if not len(shown):
+            return np.zeros((len(errors), 0, errors.shape[1]))
+        changed = np.repeat(self.rows.X[self.explained][:, None], len(shown), axis=1)  # (m, n_shown, n_columns)
+        for j, place in enumerate(shown):
+            columns = list(self.rows.features[place].columns)
+            changed[:, j, columns] = self.typical[columns]
+        _, found = self._ask("predict", changed.reshape(-1, changed.shape[2]), return_std=True)
+        return np.asarray(1 - np.reshape(found, (*changed.shape[:2], -1)) / np.maximum(errors[:, None], _TINY))
+
+    def reasons(self, output: int) -> Mapping[int, tuple[Reason, ...]]:
+        """For each explained row, the features whose change would help most, the shares with three digits."""
+        found = {}
+        for row, shares in zip(self.explained, self.savings[..., output], strict=True):
+            order = np.argsort(-shares, kind="stable")[:_MOST_REASONS]
+            found[int(row)] = tuple((int(j), float(f"{shares[j]:.3g}")) for j in order if shares[j] >= _SMALLEST_SAVING)
+        return found
+
+    def _band(self, position: int, place: int) -> list[Band]:
         """One for each output."""
-        feature = self.features[place]
-        values = np.unique(feature.values(self.X))
+        feature = self.rows.features[place]
+        there = feature.values(self.rows.X)
+        values = np.unique(there)
         is_discrete = bool(feature.levels) or len(values) <= _FEW_VALUES
         if not is_discrete:
             values = np.linspace(values[0], values[-1], _GRID)
-        mean, bounds = self._ask("predict_interval", self._with(feature, values), self.level)
-        bounds = bounds.reshape(len(values), -1, 2)
-        counts, _ = np.histogram(feature.values(self.X), bins=_BINS, range=(values[0], values[-1]))
-        columns = zip(mean.reshape(len(values), -1).T, bounds[..., 0].T, bounds[..., 1].T, strict=True)
-        return [Band(place, values, *column, is_discrete, counts) for column in columns]
-
-    def savings(self, rows: Indices, errors: FloatArray, shown: Indices) -> FloatArray:
-        """How much smaller the standard errors of rows would be with a typical value of each feature.
-
-        Shape (n_rows, n_shown, n_outputs).
-        """
-        changed = np.repeat(self.X[rows][:, None], len(shown), axis=1)  # (m, n_shown, n_columns)
-        for j, place in enumerate(shown):
-            columns = list(self.features[place].columns)
-            changed[:, j, columns] = self.typical[columns]
-        if changed.size == 0:
-            return np.zeros((len(rows), len(shown), errors.shape[1]))
-        _, found = self._ask("predict", changed.reshape(-1, self.X.shape[1]), return_std=True)
-        found = np.asarray(found).reshape(len(rows), len(shown), -1)
-        return np.asarray(1 - found / np.maximum(errors[:, None], _TINY))
-
-    def _affordable_answers(self) -> int:
-        """Predictions that take seconds at most: each costs the square of the training rows."""
-        n_training = getattr(self.estimator, "n_rows_", 1000)
-        affordable = np.clip(_WORK / n_training**2, _FEWEST_ANSWERS, _MOST_ANSWERS)
-        return int(min(affordable, _NUMBERS_AT_A_TIME / self.X.shape[1]))
+        mean, bounds = self._ask("predict_interval", self._points(place, values), self.level)
+        counts, _ = np.histogram(there, bins=_BINS, range=(values[0], values[-1]))
+        lows, highs = bounds.reshape(len(values), -1, 2).T
+        columns = zip(mean.reshape(len(values), -1).T, lows, highs, strict=True)
+        return [Band(position, values, *column, is_discrete, counts) for column in columns]
 
     def _correlations(self) -> FloatArray:
         """Largest correlation, either way, of a column of each feature with a prediction of the rows."""
-        predicted = np.asarray(self._ask("predict", self.X)).reshape(len(self.X), -1)
-        columns, outputs = _standardised(self.X), _standardised(predicted)
-        strength = np.abs(columns.T @ outputs).max(axis=1)
-        return np.array([strength[list(feature.columns)].max() for feature in self.features])
+        predicted = np.reshape(self._ask("predict", self.rows.X), (len(self.rows.X), -1))
+        strength = np.abs(_standardised(self.rows.X).T @ _standardised(predicted)).max(axis=1)
+        return np.array([strength[list(feature.columns)].max() for feature in self.rows.features])
 
     def _ranges_of_curves(self) -> FloatArray:
-        grids = [feature.grid(self.X, _COARSE_GRID) for feature in self.features]
-        points = np.concatenate([self._with(feature, grid) for feature, grid in zip(self.features, grids, strict=True)])
-        predicted = np.asarray(self._ask("predict", points)).reshape(len(points), -1)
+        grids = [feature.grid(self.rows.X, _COARSE_GRID) for feature in self.rows.features]
+        points = np.concatenate([self._points(place, grid) for place, grid in enumerate(grids)])
+        predicted = np.reshape(self._ask("predict", points), (len(points), -1))
         curves = np.split(predicted, np.cumsum([len(grid) for grid in grids])[:-1])
         ranges = np.array([np.ptp(curve, axis=0) for curve in curves])  # (n_features, n_outputs)
         return np.asarray((ranges / np.maximum(ranges.max(axis=0), _TINY)).max(axis=1))
+
+    def _points(self, place: int, values: FloatArray) -> FloatArray:
+        """Typical rows but for one feature."""
+        points = np.repeat(self.typical[None], len(values), axis=0)
+        self.rows.features[place].put(points, values)
+        return points
 
     def _ask(self, method: str, points: FloatArray, *arguments: Any, **options: Any) -> Any:
         """Rows made here are arrays in the order of the fit; scikit-learn need not warn that they have no names."""
@@ -194,18 +166,7 @@ class Features:
             warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
             return getattr(self.estimator, method)(points, *arguments, **options)
 
-    def _with(self, feature: Feature, values: FloatArray) -> FloatArray:
-        """Typical rows but for one feature."""
-        points = np.repeat(self.typical[None], len(values), axis=0)
-        feature.put(points, values)
-        return points
-
 
 def _standardised(values: FloatArray) -> FloatArray:
     centred = values - values.mean(axis=0)
     return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=0), _TINY))
-
-
-def _strongest(shares: FloatArray) -> tuple[Reason, ...]:
-    order = np.argsort(-shares, kind="stable")[:_MOST_REASONS]
-    return tuple((int(j), float(shares[j])) for j in order if shares[j] >= _SMALLEST_SAVING)

@@ -1,4 +1,4 @@
-"""What was fitted, and how to fit it again."""
+"""What was fitted: facts, how to fit it again, and what its intervals are about, in plain words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,114 @@ from importlib.metadata import version
 from typing import Any
 
 from unseed import __version__
+from unseed._estimators import BlockwisePNCRegressor, MCDropoutRegressor, PNCRegressor
 from unseed.intervals import describe
 from unseed.networks import MLP
 
+Fact = tuple[str, str]
+
+PARTS = {
+    "posterior": (
+        "few similar training rows",
+        "what the training rows cannot tell about a function this smooth: large where they have few neighbours",
+    ),
+    "sampling": ("parts of the data disagree", "fits to parts of the training rows disagree"),
+    "misfit": ("structure the network missed", "structure the network has left in its errors"),
+    "rival": ("a rival network disagrees", "a different network, which the data like nearly as well, disagrees"),
+}
+"""Parts of the data's variance: in a few words for one row, and in a clause for all."""
+
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
+_DATA = "another training set of the same size would move the prediction by this much"
+_WITHOUT_BIAS = (
+    "How far the network would be from the function even with infinitely many rows at this regularisation: that bias is not "
+    "in this confidence interval. interval='truth' looks for it."
+)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the intervals of an estimator are about.
+
+    Attributes
+    ----------
+    target : str
+        What the confidence interval is for.
+    spread, spread_meaning : str
+        Name and meaning of the standard error.
+    seed_meaning : str
+        What the procedural variance is, or why it is not known.
+    seed_is_taken_out : bool
+        Whether the prediction is free of it.
+    caveat : str
+        What the confidence interval leaves out; empty where nothing needs to be said.
+    """
+
+    target: str
+    spread: str
+    spread_meaning: str
+    seed_meaning: str
+    seed_is_taken_out: bool
+    caveat: str
+
+
+def wording_of(estimator: Any) -> Wording:
+    """Words that fit the estimator."""
+    if isinstance(estimator, PNCRegressor):
+        seed = "another seed would have moved a single network's prediction by this much; " + (
+            "the PNC prediction does not depend on it"
+            if estimator.engine_.is_infinite
+            else "PNC takes it out, up to what a finite width leaves"
+        )
+        if estimator.interval_.uses_posterior:
+            return Wording("where the function itself is", "data", f"{_DATA}, and what the rows cannot know", seed, True, "")
+        return Wording("where this network would be with unlimited training rows", "data", _DATA, seed, True, _WITHOUT_BIAS)
+    if isinstance(estimator, BlockwisePNCRegressor):
+        target = "where the average of the blocks' networks would be with unlimited blocks"
+        seed = f"{type(estimator).__name__} does not keep what would tell how far another seed moves a single network"
+        caveat = (
+            "The bias of networks that see one block each: the interval does not see it, and larger blocks have less of it."
+        )
+        return Wording(target, "data", _DATA, seed, True, caveat)
+    if isinstance(estimator, MCDropoutRegressor):
+        target = "where most answers of the network with dropout on are; its width follows the dropout rate"
+        meaning = "answers with other neurons dropped scatter by this much"
+        seed = "one network with dropout says nothing of other seeds"
+        return Wording(
+            target, "dropout", meaning, seed, False, "What other training data would change: dropout does not measure it."
+        )
+    seed = "other seeds would move the mean of the members by this much; the prediction contains it"
+    if getattr(estimator, "members", 1) == 1:
+        seed = "one network says nothing of other seeds: what they would change is mixed into the interval"
+    if estimator.interval_ is None:
+        target = "where most members of the ensemble are: it is about the seed, not about the data"
+        caveat = "What other training data would change: the members all saw the same rows."
+        return Wording(target, "members", "the members disagree by this much", seed, False, caveat)
+    return Wording("where this predictor would be with unlimited training rows", "data", _DATA, seed, False, _WITHOUT_BIAS)
+
+
+def facts_of(estimator: Any, n_features: int) -> tuple[Fact, ...]:
+    """What was fitted, as names and words."""
+    facts = {"Model": type(estimator).__name__}
+    if hasattr(estimator, "n_rows_"):
+        blocks = f" in {estimator.n_blocks_:,} blocks" if hasattr(estimator, "n_blocks_") else ""
+        facts["Trained on"] = f"{estimator.n_rows_:,} rows{blocks}, {n_features:,} feature{'s'[: n_features != 1]}"
+    facts["Network"] = _network(estimator)
+    if (engine := getattr(estimator, "engine_", None)) is not None:
+        facts["Engine"] = engine.describe()
+    facts["Regularisation λ"] = f"{estimator.regularization_:.3g}"
+    if (method := getattr(estimator, "interval_", None)) is not None:
+        facts["Interval method"] = f"{describe(method)}: {method!r}"
+    return tuple(facts.items())
+
+
+def _network(estimator: Any) -> str:
+    network, selection = estimator.network_, getattr(estimator, "selection_", None)
+    if selection is not None:
+        return f"{selection.best.architecture}; chosen from the data by {selection.criterion.replace('_', '-')}"
+    if isinstance(network, MLP):
+        return f"{network.activation}, {network.depth} hidden layer{'s'[: network.depth != 1]}"
+    return f"a torch module, made by {getattr(network, '__name__', type(network).__name__)}"
 
 
 @dataclass(frozen=True)
@@ -46,33 +150,3 @@ def reproduction_of(estimator: Any, source: str | None) -> Reproduction:
     if estimator.network == "auto" or estimator.regularization == "auto":
         chosen = f"network={estimator.network_!r}, regularization={estimator.regularization_!r}"
     return Reproduction(estimator.__repr__(N_CHAR_MAX=100_000), chosen, seed, tuple(versions), source or "")
-
-
-Fact = tuple[str, str]
-
-
-def facts_of(estimator: Any, n_features: int) -> tuple[Fact, ...]:
-    """What was fitted, as names and words."""
-    facts = [("Model", type(estimator).__name__)]
-    rows = getattr(estimator, "n_rows_", None)
-    if rows is not None:
-        blocks = f" in {estimator.n_blocks_:,} blocks" if hasattr(estimator, "n_blocks_") else ""
-        facts.append(("Trained on", f"{rows:,} rows{blocks}, {n_features:,} feature{'s'[: n_features != 1]}"))
-    facts.append(("Network", _network(estimator)))
-    engine = getattr(estimator, "engine_", None)
-    if engine is not None:
-        facts.append(("Engine", engine.describe()))
-    facts.append(("Regularisation λ", f"{estimator.regularization_:.3g}"))
-    method = getattr(estimator, "interval_", None)
-    if method is not None:
-        facts.append(("Interval method", f"{describe(method)}: {method!r}"))
-    return tuple(facts)
-
-
-def _network(estimator: Any) -> str:
-    network, selection = estimator.network_, getattr(estimator, "selection_", None)
-    if selection is not None:
-        return f"{selection.best.architecture}; chosen from the data by {selection.criterion.replace('_', '-')}"
-    if isinstance(network, MLP):
-        return f"{network.activation}, {network.depth} hidden layer{'s'[: network.depth != 1]}"
-    return f"a torch module, made by {getattr(network, '__name__', type(network).__name__)}"

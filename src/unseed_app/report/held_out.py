@@ -13,6 +13,8 @@ from unseed._frames import index_of, names_of
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
 
+Indices = npt.NDArray[np.intp]
+
 _LONGEST_NAME = 200
 
 
@@ -106,24 +108,21 @@ class HeldOut:
         if rows.ndim < 2 or len(rows) == 0:
             raise InvalidInputError(f"X has shape {rows.shape}; a report needs at least one row, as a table of rows")
         n_outputs = int(np.size(estimator.predict(X[:1])))
-        observed = None if y is None else _observed(y, len(rows), n_outputs)
         n_features = rows.shape[1] if rows.ndim == 2 else 0
         columns = _first_given(feature_names, names_of(X), getattr(estimator, "feature_names_in_", ()))
-        names = _named("feature_names", columns if n_features else (), n_features, "x{}")
+        names = _named("feature_names", columns if n_features else [], n_features, "x{}")
         targets = _first_given(target_names, names_of(y))
-        index = index_of(X)
-        labels = _first_given(row_labels, () if index is None else index)
         return cls(
-            X,
-            rows,
-            observed,
-            names,
-            _named("target_names", targets, n_outputs, "y" if n_outputs == 1 else "y{}"),
-            _named("row_labels", labels, len(rows), "{}"),
-            _features(rows, list(columns or names), names, categories or {}),
+            given=X,
+            X=rows,
+            y=None if y is None else _observed(y, len(rows), n_outputs),
+            feature_names=names,
+            target_names=_named("target_names", targets, n_outputs, "y" if n_outputs == 1 else "y{}"),
+            row_labels=_named("row_labels", _first_given(row_labels, index_of(X)), len(rows), "{}"),
+            features=_features(rows, columns or list(names), names, categories or {}),
         )
 
-    def taken(self, rows: npt.NDArray[np.intp]) -> Any:
+    def taken(self, rows: Indices) -> Any:
         """Some rows of X, as the kind of thing that the user has: a frame, an array or a list."""
         if hasattr(self.given, "iloc"):
             return self.given.iloc[rows]

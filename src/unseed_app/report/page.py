@@ -1,106 +1,185 @@
-"""From a report's data to one HTML page: text is escaped first, numbers go into a block of JSON, nothing is loaded."""
+"""From a report's data to one HTML file: text is escaped, numbers go into a block of JSON, nothing is loaded."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
-from html import escape
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from importlib.resources import files
-from string import Template
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from unseed._findings import Finding
-from unseed_app.report.content import Output, Report
-from unseed_app.report.features import Band
-from unseed_app.report.words import PARTS, PREDICTION_INTERVAL
+from unseed._files import replaced
+from unseed._progress import Progress
+from unseed.errors import InvalidInputError
+from unseed_app.report.content import Report, build, checked_rows
+from unseed_app.report.fitted import PARTS
+from unseed_app.report.outputs import Output
 
 _SCRIPTS = ("dom.js", "charts.js", "intervals.js", "row.js", "table.js", "main.js")
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    feature_names: Sequence[Any] | None = None,
+    target_names: Sequence[Any] | None = None,
+    row_labels: Sequence[Any] | None = None,
+    categories: Mapping[str, Mapping[str, str]] | None = None,
+    level: float = 0.95,
+    source: str | None = None,
+    cautions: Sequence[str] = (),
+    verbose: bool = False,
+) -> Path:
+    """Write one HTML file that says how sure an estimator is about each row, and why.
+
+    The file needs nothing else: it opens from disk, without a network. A file that is there already is replaced only when
+    the new one is complete.
+
+    Parameters
+    ----------
+    path : path of the file
+    estimator : fitted estimator of unseed
+        With intervals.
+    X : array-like of shape (n_rows, n_features)
+        Rows that were kept out of training.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        What was observed there; without it the report has no accuracy and no calibration.
+    feature_names, target_names, row_labels : sequence, optional
+        What features, outputs and rows are called; by default as in the data frames, or numbers.
+    categories : mapping, optional
+        Features that several columns of 0 and 1 stand for: their names, and which column is which of their values, as in
+        ``{"city": {"city_Bern": "Bern", "city_Rome": "Rome"}}``.
+    level : float
+        Of the intervals.
+    source : str, optional
+        The command or the file it comes from, shown under "How to reproduce".
+    cautions : sequence of str
+        Sentences that a reader should see first.
+    verbose : bool
+        Show how far it is.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_diabetes
+    >>> from unseed import MLP, PNCRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> reg = PNCRegressor(network=MLP(bias_scale=1.0), regularization=1.0, random_state=0).fit(X[:300], y[:300])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(f"{folder}/report.html", reg, X[300:], y[300:])
+    ...     path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
+    """
+    target = Path(path)
+    check_can_be_written(target)
+    names = {"feature_names": feature_names, "target_names": target_names, "row_labels": row_labels, "categories": categories}
+    rows = checked_rows(estimator, X, y, level, **names)
+    write_page(target, build(estimator, rows, level, source, cautions, Progress(active=verbose)))
+    return target
+
+
+def check_can_be_written(path: Path) -> None:
+    """Refuse a path whose folder is missing, or that is a folder, before anything is computed."""
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"path={str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first")
+    if path.is_dir():
+        raise InvalidInputError(f"path={str(path)!r} is a folder; give the name of a file, such as report.html")
+
+
+def write_page(path: Path, content: Report) -> None:
+    """Write the page; what stood there before is replaced at the very end."""
+    text = render(content)
+    with replaced(path, "path") as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def in_short(content: Report) -> list[str]:
+    """Accuracy of each output, and what does not hold, a line each."""
+    known = [(output.name, output.accuracy) for output in content.outputs if output.accuracy is not None]
+    lines = [
+        f"{name}: RMSE {figure(accuracy.rmse)}; {100 * accuracy.inside:.1f} % of "
+        f"{accuracy.n_rows:,} observed values are inside their {100 * content.level:g} % prediction intervals."
+        for name, accuracy in known
+    ]
+    return lines + [f"Check: {one.sentence} What to do: {one.what_to_do}" for one in content.findings if not one.holds]
 
 
 def render(report: Report) -> str:
     """The whole page."""
     script = "(() => {\n'use strict';\n" + "\n".join(map(_asset, _SCRIPTS)) + "})();\n"
     style = _asset("report.css")
-    targets = ", ".join(output.name for output in report.outputs)
-    pieces = {
-        "title": escape(f"{targets}: how sure is it?"),
-        "targets": escape(targets),
-        "policy": f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'",
-        "style": style,
-        "script": script,
-        "data": as_json(payload_of(report)),
-        "summary": escape(_summary(report)),
-        "choice": _choice(report),
-        "warnings": _warnings(report),
-        "headline": _headline(report),
-        "facts": _definitions(report.facts),
-        "percent": f"{100 * report.level:g} %",
-        "target": escape(report.wording.target),
-        "observation": PREDICTION_INTERVAL,
-        "features_note": escape(report.order_of_features),
-        "findings": _findings(report),
-        "unknown": _list(report.unknown),
-        "reproduction": _reproduction(report),
-    }
-    return Template(_asset("page.html")).substitute(pieces)
+    headlines = [_headline(report, output) for output in report.outputs]
+    environment = Environment(
+        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("page.html").render(
+        report=report,
+        targets=", ".join(output.name for output in report.outputs),
+        policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'",
+        style=style,
+        script=script,
+        data=as_json(payload_of(report)),
+        summary=_summary(report),
+        headlines=headlines,
+        columns=max(headlines, key=len),
+        versions=", ".join(map(" ".join, report.reproduction.versions)),
+    )
 
 
 def payload_of(report: Report) -> dict[str, Any]:
-    """The numbers that the page's script draws: columns, six significant digits, null for what is not known."""
-    shown, wording = [report.rows.features[j] for j in report.shown], report.wording
+    """What the page's script draws, as JSON can hold it."""
+    shown = [report.rows.features[j] for j in report.shown]
     return {
         "level": report.level,
         "labels": report.rows.row_labels,
         "features": [feature.name for feature in shown],
         "levels": [feature.levels for feature in shown],
-        "x": [_rounded(feature.values(report.rows.X)) for feature in shown],
-        "far": None if report.far_rows is None else report.far_rows,
+        "x": _plain([feature.values(report.rows.X) for feature in shown]),
+        "far": report.far_rows,
         "rowsWithSeeds": report.rows_with_seeds.tolist(),
-        "spread": wording.spread,
-        "spreadMeaning": wording.spread_meaning,
-        "seedMeaning": wording.seed_meaning,
-        "seedIsTakenOut": wording.seed_is_taken_out,
         "parts": PARTS,
-        "outputs": [_output(report, output) for output in report.outputs],
+        **_plain(report.wording),
+        "outputs": list(map(_output, report.outputs)),
     }
 
 
-def _output(report: Report, output: Output) -> dict[str, Any]:
-    position = {int(feature): place for place, feature in enumerate(report.shown)}
-    coverage = output.coverage
-    return {
-        "name": output.name,
-        "mean": _rounded(output.mean),
-        "error": _rounded(output.standard_error),
-        "confidence": _rounded(output.confidence),
-        "prediction": _rounded(output.prediction),
-        "seed": _rounded(output.seed),
-        "noise": _rounded(output.noise),
-        "parts": {name: _rounded(values) for name, values in output.parts.items() if values.any()},
-        "observed": _rounded(output.observed),
-        "coverage": None if coverage is None else {key: _rounded(value) for key, value in vars(coverage).items()},
-        "bands": [_band(band, position[band.feature]) for band in output.bands],
-        "reasons": {row: [[j, float(f"{share:.3g}")] for j, share in why] for row, why in output.reasons.items()},
-        "draws": None if output.draws is None else [_rounded(draws) for draws in output.draws],
-    }
+def _output(output: Output) -> dict[str, Any]:
+    values: dict[str, Any] = _plain(output)
+    del values["accuracy"]  # words, not plots
+    values["error"] = values.pop("standardError")
+    return values
 
 
-def _band(band: Band, position: int) -> dict[str, Any]:
-    columns = {key: _rounded(getattr(band, key)) for key in ("values", "mean", "low", "high")}
-    return {"feature": position, "isDiscrete": band.is_discrete, "histogram": band.histogram.tolist(), **columns}
-
-
-def _rounded(values: npt.NDArray[Any] | None) -> list[float | int] | None:
-    """Six significant digits, whole numbers without a point."""
-    if values is None:
-        return None
-    short = (float(f"{value:.6g}") for value in np.asarray(values, dtype=float).tolist())
-    return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in short]
+def _plain(value: Any) -> Any:
+    """Numbers with six significant digits, whole ones without a point; records as mappings with names of JavaScript."""
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if is_dataclass(value):
+        return {re.sub("_(.)", lambda found: found[1].upper(), name): _plain(one) for name, one in vars(value).items()}
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return list(map(_plain, value))
+    if not isinstance(value, float):
+        return value
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
 def as_json(data: object) -> str:
@@ -115,7 +194,7 @@ def as_json(data: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def figure(value: float, significant: int = 3) -> str:
+def figure(value: float) -> str:
     """A number as people read it: three significant digits, a real minus sign.
 
     Examples
@@ -124,10 +203,9 @@ def figure(value: float, significant: int = 3) -> str:
     ('−12,346', '0.000123')
     """
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
-        text = f"{value:.{significant - 1}e}"
+        text = f"{value:.2e}"
     else:
-        digits = 0 if value == 0 else max(0, significant - 1 - int(np.floor(np.log10(abs(value)))))
-        text = f"{value:,.{digits}f}"
+        text = f"{value:,.{0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))}f}"
     return text.replace("-", "−")
 
 
@@ -147,103 +225,25 @@ def _summary(report: Report) -> str:
     return f"{n:,} row{'s'[: n != 1]} {known}; {report.facts[0][1]}{trained}."
 
 
-def _choice(report: Report) -> str:
-    if len(report.outputs) == 1:
-        return ""
-    options = "".join(f'<option value="{k}">{escape(output.name)}</option>' for k, output in enumerate(report.outputs))
-    return f'<p class="choice"><label for="output">Output shown</label> <select id="output">{options}</select></p>'
+def _headline(report: Report, output: Output) -> dict[str, tuple[str, str]]:
+    """Figures of one output and what they are, by name."""
 
+    def median(half_widths: Any) -> str:
+        return f"± {figure(float(np.median(half_widths)))}"
 
-def _warnings(report: Report) -> str:
-    items = "".join(f"<li><strong>{escape(sentence)}</strong></li>" for sentence in report.cautions)
-    failing = [finding for finding in report.findings if not finding.holds]
-    items += "".join(f"<li><strong>{escape(f.sentence)}</strong> What to do: {escape(f.advice)}</li>" for f in failing)
-    if not items:
-        return ""
-    return f'<div class="callout" role="note"><h3>Before you rely on it</h3><ul>{items}</ul></div>'
-
-
-def _headline(report: Report) -> str:
-    if len(report.outputs) > 1:
-        return _table_of_outputs(report)
-    cards = "".join(
-        f'<div class="card"><dt>{escape(name)}</dt><dd><span class="big">{escape(value)}</span> {escape(words)}</dd></div>'
-        for name, value, words in _figures(report, report.outputs[0])
-    )
-    return f'<dl class="cards">{cards}</dl>'
-
-
-def _table_of_outputs(report: Report) -> str:
-    rows = [_figures(report, output) for output in report.outputs]
-    names = [name for name, _, _ in max(rows, key=len)]
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ["Output", *names])
-    body = ""
-    for output, cells in zip(report.outputs, rows, strict=True):
-        values = {name: value for name, value, _ in cells}
-        line = "".join(f"<td>{escape(values.get(name, '–'))}</td>" for name in names)
-        body += f'<tr><th scope="row">{escape(output.name)}</th>{line}</tr>'
-    caption = f"For each output; intervals are medians of half widths at {100 * report.level:g} %"
-    return (
-        f'<div class="scroll"><table class="outputs"><caption>{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _figures(report: Report, output: Output) -> list[tuple[str, str, str]]:
-    """Name, figure and words of the headline."""
-    percent = f"{100 * report.level:g} %"
-    figures = [("Function", f"± {figure(float(np.median(output.confidence)))}", f"{percent} confidence, median row")]
+    percent, accuracy = f"{100 * report.level:g} %", output.accuracy
+    figures = {"Function": (median(output.confidence), f"{percent} confidence, median row")}
     if output.prediction is not None:
-        median = figure(float(np.median(output.prediction)))
-        figures.append(("New observation", f"± {median}", f"{percent} prediction interval, median row"))
-    accuracy = output.accuracy
+        figures["New observation"] = median(output.prediction), f"{percent} prediction interval, median row"
     if accuracy is not None:
         band = f"{100 * accuracy.inside_low:.1f} to {100 * accuracy.inside_high:.1f} %"
         words = f"{accuracy.n_inside:,} of {accuracy.n_rows:,} observed values; binomial band {band}"
-        figures.append((f"Inside {percent} intervals", f"{100 * accuracy.inside:.1f} %", words))
+        figures[f"Inside {percent} intervals"] = f"{100 * accuracy.inside:.1f} %", words
         if accuracy.r_squared is not None:
-            figures.append(("R²", figure(accuracy.r_squared), "share of the variation that is predicted"))
-        figures.append(("RMSE", figure(accuracy.rmse), "root mean squared error"))
-        figures.append(("MAE", figure(accuracy.mae), "mean absolute error"))
+            figures["R²"] = figure(accuracy.r_squared), "share of the variation that is predicted"
+        figures["RMSE"] = figure(accuracy.rmse), "root mean squared error"
+        figures["MAE"] = figure(accuracy.mae), "mean absolute error"
     if output.seed is not None:
-        moved = figure(float(np.median(output.seed)))
         words = "moves a single network, median row; taken out here" if report.wording.seed_is_taken_out else "still in it"
-        figures.append(("Another seed", f"± {moved}", words))
+        figures["Another seed"] = median(output.seed), words
     return figures
-
-
-def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>" for name, words in pairs)
-
-
-def _list(sentences: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
-
-
-def _findings(report: Report) -> str:
-    if not report.findings:
-        return "<p>There is no diagnosis for this kind of model.</p>"
-    outlook = f"<p>{escape(report.outlook)}</p>" if report.outlook else ""
-    return f'<ul class="findings">{"".join(map(_finding, report.findings))}</ul>{outlook}'
-
-
-def _finding(finding: Finding) -> str:
-    mark, kind = ("holds", "ok") if finding.holds else ("check", "check")
-    advice = f" What to do: {escape(finding.what_to_do)}" if finding.what_to_do else ""
-    return (
-        f'<li class="{kind}"><span class="mark">{mark}</span> <span><strong>{escape(finding.sentence)}</strong>{advice} '
-        f"<small>{escape(finding.figures)}</small></span></li>"
-    )
-
-
-def _reproduction(report: Report) -> str:
-    made = report.reproduction
-    blocks = []
-    if made.source:
-        blocks.append(f"<h3>Where it comes from</h3><pre><code>{escape(made.source)}</code></pre>")
-    blocks.append(f"<h3>The estimator</h3><pre><code>{escape(made.constructor)}</code></pre>")
-    if made.chosen:
-        blocks.append(f"<h3>What was chosen from the data</h3><pre><code>{escape(made.chosen)}</code></pre>")
-    versions = ", ".join(f"{name} {number}" for name, number in made.versions)
-    blocks.append(f'<dl class="facts">{_definitions([("Seed", made.seed), ("Versions", versions)])}</dl>')
-    return "".join(blocks)

@@ -1,9 +1,9 @@
-"""What is drawn: predictions of an estimator, alone or at the end of a pipeline, output by output, and where points go."""
+"""What every display shares: axes, colours on light and dark, outputs, where points go, rows behind a pipeline."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,62 @@ from unseed._checks import check_whole_number
 from unseed._frames import names_of
 from unseed._results import Calibration, Components, FloatArray, Prediction
 from unseed.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+
+class Palette(NamedTuple):
+    """Colours by what they stand for; neighbours differ in lightness, so that a grey print keeps them apart."""
+
+    mean: str
+    band: str
+    wide_band: str
+    observed: str
+    aside: str  # what is there for comparison
+    outputs: tuple[str, ...]  # one for each output, in turn
+
+    @classmethod
+    def on(cls, ax: Axes) -> Palette:
+        """Colours that stand out from these axes' background."""
+        from matplotlib.colors import to_rgb
+
+        red, green, blue = to_rgb(ax.get_facecolor())
+        return ON_LIGHT if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else ON_DARK
+
+
+ON_LIGHT = Palette("#0b3c5d", "#56a3d9", "#d5e6f3", "#d55e00", "#8a8a8a", ("#0b3c5d", "#d55e00", "#6db6e3", "#b07aa1"))
+ON_DARK = Palette("#f4f9fd", "#56a3d9", "#2a4a63", "#f5a04c", "#9a9a9a", ("#f4f9fd", "#f5a04c", "#56a3d9", "#c594b5"))
+
+
+@dataclass
+class Display:
+    """What was drawn, as in scikit-learn: a display keeps its data, the axes and the figure."""
+
+    ax_: Axes = field(init=False, repr=False)
+    figure_: Figure | SubFigure = field(init=False, repr=False)
+
+    def _begin(self, ax: Axes | None, width: float = 8.0, height: float = 4.5) -> tuple[Axes, Palette]:
+        """The axes given, or new ones of so many inches, and colours for them."""
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as missing:
+                raise ImportError("plots need matplotlib; install it with: pip install 'unseed[plots]'") from missing
+            ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax, Palette.on(ax)
+
+
+def finish(ax: Axes, legend_at: Literal["upper left", "best"] | None = "upper left", room: float = 0.0) -> None:
+    """Open frame and a legend without a box, with that share of the height left free above everything drawn."""
+    low, high = ax.get_ylim()
+    if room:
+        ax.set_ylim(low, low + (high - low) / (1 - room))
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend_at:
+        ax.legend(frameon=False, loc=legend_at)
 
 
 def regressor_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -75,17 +131,12 @@ def name_of(position: Any) -> str:
     return "".join(str(name) for name in names_of(position)[:1])
 
 
-class Places(NamedTuple):
-    """Where points go on the horizontal axis: their order, their place in that order, and what the axis is called."""
+def places(mean: FloatArray, position: FloatArray | None, name: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any], str]:
+    """Order of the points on the horizontal axis, where they go in that order, and what the axis is called.
 
-    order: npt.NDArray[np.int64]
-    at: npt.NDArray[Any]
-    label: str
-
-    @classmethod
-    def of(cls, mean: FloatArray, position: FloatArray | None, name: str) -> Places:
-        """By position where there is one, otherwise one after the other, sorted by prediction."""
-        order = np.argsort(mean if position is None else position, kind="stable")
-        if position is None:
-            return cls(order, np.arange(len(order)), "points, sorted by prediction")
-        return cls(order, position[order], name)
+    By position where there is one, otherwise one after the other, sorted by prediction.
+    """
+    order = np.argsort(mean if position is None else position, kind="stable")
+    if position is None:
+        return order, np.arange(len(order)), "points, sorted by prediction"
+    return order, position[order], name

@@ -1,0 +1,182 @@
+"""What an estimator says at all rows, output by output, and how good that was where the answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from unseed._results import Components, FloatArray, Prediction
+from unseed.plots._coverage import binomial_band, shares_inside
+from unseed.plots._display import select_output
+from unseed_app.report.features import Band, Features, Reason
+from unseed_app.report.held_out import HeldOut, Indices
+
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_CHANCE = 0.95  # level of the binomial bands
+_ROWS_AT_A_TIME, _MOST_WORK = 1000, 1e11
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Errors of the predictions, in units of y, and the share of observations inside the prediction interval.
+
+    ``r_squared`` is None where the observations do not vary. ``inside_low`` and ``inside_high`` are the Clopper–Pearson
+    bounds of the share.
+    """
+
+    rmse: float
+    mae: float
+    r_squared: float | None
+    n_inside: int
+    n_rows: int
+    inside_low: float
+    inside_high: float
+
+    @property
+    def inside(self) -> float:
+        """Share of observations inside."""
+        return self.n_inside / self.n_rows
+
+    @classmethod
+    def of(cls, prediction: Prediction, observed: FloatArray, level: float) -> Accuracy:
+        """Of predictions of one output, given what was observed, of shape (n_rows,)."""
+        from scipy.stats import binomtest
+
+        errors, spread, n_rows = observed - prediction.mean, float(np.sum((observed - observed.mean()) ** 2)), len(observed)
+        n_inside = round(float(shares_inside(prediction, observed, [level])[0, 0]) * n_rows)
+        band = binomtest(n_inside, n_rows).proportion_ci(_CHANCE, method="exact")
+        return cls(
+            rmse=float(np.sqrt(np.mean(errors**2))),
+            mae=float(np.abs(errors).mean()),
+            r_squared=1 - float(np.sum(errors**2)) / spread if spread > 0 else None,
+            n_inside=n_inside,
+            n_rows=n_rows,
+            inside_low=float(band.low),
+            inside_high=float(band.high),
+        )
+
+
+@dataclass(frozen=True)
+class CoverageCurve:
+    """Share of observations inside prediction intervals of several levels, and what chance alone would allow.
+
+    ``low`` and ``high`` bound the share that perfectly calibrated intervals would have in 95 of 100 such samples.
+    """
+
+    nominal: FloatArray
+    observed: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output at every row; arrays have shape (n_rows,), and what is not known is None.
+
+    Attributes
+    ----------
+    name : str
+    mean, standard_error : array
+    confidence, prediction : array
+        Half widths of the two intervals.
+    seed, noise : array or None
+        Standard deviations over seeds, and of an observation.
+    parts : mapping from str to array
+        Variances that the squared standard error is the sum of, without those that are zero everywhere.
+    observed : array or None
+    accuracy : Accuracy or None
+    coverage : CoverageCurve or None
+    bands : tuple of Band
+    reasons : mapping from row to tuple of (position among the shown features, share of the standard error saved)
+    draws : array of shape (n_rows_with_seeds, n_seeds) or None
+        Predictions of single networks of other seeds less ours.
+    """
+
+    name: str
+    mean: FloatArray
+    standard_error: FloatArray
+    confidence: FloatArray
+    prediction: FloatArray | None
+    seed: FloatArray | None
+    noise: FloatArray | None
+    parts: Mapping[str, FloatArray]
+    observed: FloatArray | None
+    accuracy: Accuracy | None
+    coverage: CoverageCurve | None
+    bands: tuple[Band, ...]
+    reasons: Mapping[int, tuple[Reason, ...]]
+    draws: FloatArray | None
+
+    @classmethod
+    def of(cls, k: int, rows: HeldOut, whole: Prediction, level: float, draws: FloatArray | None, features: Features) -> Output:
+        """The k-th output of a prediction at rows."""
+        one, observed = select_output(whole, k), None if rows.y is None else rows.y[:, k]
+        prediction = _known(np.diff(one.pred_int(level))[:, 0] / 2)
+        coverage = None
+        if observed is not None and prediction is not None:
+            band = binomial_band(LEVELS, len(observed), _CHANCE).T
+            coverage = CoverageCurve(np.array(LEVELS), shares_inside(one, observed, LEVELS)[:, 0], *band)
+        return cls(
+            name=rows.target_names[k],
+            mean=one.mean,
+            standard_error=one.standard_error,
+            confidence=np.diff(one.conf_int(level))[:, 0] / 2,
+            prediction=prediction,
+            seed=_known(np.sqrt(np.maximum(one.components.procedural, 0))),
+            noise=_known(np.sqrt(np.maximum(one.components.noise, 0))),
+            parts={name: values for name, values in one.components.parts.items() if values.any()},
+            observed=observed,
+            accuracy=None if observed is None else Accuracy.of(one, observed, level),
+            coverage=coverage,
+            bands=tuple(band[k] for band in features.bands),
+            reasons=features.reasons(k),
+            draws=None if draws is None else draws[..., k],
+        )
+
+
+def _known(values: FloatArray) -> FloatArray | None:
+    return values if np.isfinite(values).all() else None
+
+
+def n_pieces(n_rows: int) -> int:
+    """How often `predict_in_pieces` reports."""
+    return -(-n_rows // _ROWS_AT_A_TIME)
+
+
+def asks_for_seeds(estimator: Any, n_rows: int) -> bool:
+    """Whether what other seeds would change can be told in seconds: each row costs the square of the training rows."""
+    return bool(n_rows * estimator.n_rows_**2 <= _MOST_WORK)
+
+
+def predict_in_pieces(
+    estimator: Any, rows: Callable[[Indices], Any], n_rows: int, step: Callable[[], None], *, seeds: bool
+) -> Prediction:
+    """Everything about the predictions at all rows, which ``rows`` gives by number; ``step`` is called after each piece."""
+    pieces = []
+    for piece in np.array_split(np.arange(n_rows), range(_ROWS_AT_A_TIME, n_rows, _ROWS_AT_A_TIME)):
+        pieces.append(estimator.get_prediction(rows(piece), seeds=seeds))
+        step()
+    return pieces[0] if len(pieces) == 1 else _joined(pieces)
+
+
+def _joined(pieces: list[Prediction]) -> Prediction:
+    """One prediction for all rows; how errors of different pieces go together is not known."""
+
+    def all_of(name: str) -> FloatArray:
+        return np.concatenate([attrgetter(name)(piece) for piece in pieces])
+
+    first = pieces[0]
+    parts = {name: np.concatenate([piece.components.parts[name] for piece in pieces]) for name in first.components.parts}
+    return replace(
+        first,
+        mean=all_of("mean"),
+        standard_error=all_of("standard_error"),
+        components=Components(all_of("components.data"), all_of("components.procedural"), all_of("components.noise"), parts),
+        calibration=first.calibration and replace(first.calibration, expected=all_of("calibration.expected")),
+        joint_law=None,
+        index=None,
+    )

@@ -1,5 +1,6 @@
 """What is read elsewhere than on an estimator: files, pages, pictures, the command line, forecasts, kernels, many data sets."""
 
+import html
 import json
 import re
 import runpy
@@ -173,7 +174,7 @@ def _of_page(path: Path, name: str) -> Quantities:
     text = path.read_text(encoding="utf-8")
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
     words = re.sub(r'<(script|style|section id="reproduce").*?</(script|style|section)>', " ", text, flags=re.DOTALL)
-    words = re.sub(r"<[^>]*>", " ", words).replace("−", "-")
+    words = html.unescape(re.sub(r"<[^>]*>", " ", words)).replace("−", "-")
     return _without_words(flat({"data": data, "words": numbers_in(words)}, name))
 
 

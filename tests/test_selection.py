@@ -8,9 +8,8 @@ from oracles.regression import leave_one_out_by_refitting
 from unseed import MLP, AutoNetwork, LinearizedEngine, PNCRegressor
 from unseed._random import Streams
 from unseed._selection import RidgePath, choice, choose_regularization, evidence_ahead, ridge_path, select_network
-from unseed._selection.criteria import CRITERIA, evidence
-from unseed._selection.objective import Architecture, ScaleObjective
-from unseed._selection.rows import NEIGHBOURS, representative_rows
+from unseed._selection.objective import CRITERIA, Architecture, ScaleObjective, evidence
+from unseed._selection.search import NEIGHBOURS, representative_rows
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
 from unseed.kernels._differentiable import ntk_of_scales

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unseed._checks import check_flag, check_whole_number
-from unseed._selection.criteria import resolve_criterion
+from unseed._selection.objective import resolve_criterion
 from unseed.networks import MLP, ModuleFactory
 
 SCREENING_ROWS, COMPARING_ROWS = 256, 512

@@ -31,14 +31,13 @@ class RidgePath:
 
     eigenvalues: Tensor  # (n,)
     vectors: Tensor  # (n, n)
-    squares: Tensor  # (n, n) of the vectors' entries
     projected: Tensor  # (n, n_outputs) labels in the eigenbasis
 
     @classmethod
     def of(cls, kernel: Tensor, labels: Tensor) -> RidgePath:
         """Diagonalise once."""
         eigenvalues, vectors = torch.linalg.eigh(kernel)
-        return cls(eigenvalues.clamp_min(0.0), vectors, vectors.square(), vectors.T @ labels)
+        return cls(eigenvalues.clamp_min(0.0), vectors, vectors.T @ labels)
 
     def errors(self, ridges: npt.ArrayLike) -> Tensor:
         """Leave-one-out residuals at several ridges. Shape (n_ridges, n, n_outputs)."""
@@ -46,7 +45,7 @@ class RidgePath:
         inverse = 1 / (self.eigenvalues[:, None] + ridge)  # (n, n_ridges)
         scaled = inverse[:, :, None] * self.projected[:, None, :]  # (n, n_ridges, n_outputs)
         weights = (self.vectors @ scaled.flatten(1)).reshape(scaled.shape)
-        return (weights / (self.squares @ inverse)[:, :, None]).permute(1, 0, 2)
+        return (weights / (self.vectors.square() @ inverse)[:, :, None]).permute(1, 0, 2)
 
     def mean_square(self, ridges: npt.ArrayLike) -> FloatArray:
         """Mean squared leave-one-out residual over rows and outputs. Shape (n_ridges,)."""
@@ -65,20 +64,14 @@ def choose_regularization(X: Tensor, labels: Tensor, network: MLP, streams: Stre
         X, labels = X[rows], labels[rows]
     kernel = PopulationKernel(network)
     matrix = kernel.ntk_gram(kernel.profile(X))
-    return _best_ridge(RidgePath.of(matrix, labels), scale=float(matrix.diagonal().mean())) / n_rows
-
-
-def _best_ridge(criterion: RidgePath, scale: float) -> float:
+    scale = float(matrix.diagonal().mean())
     if scale == 0:  # a network that sees nothing of X predicts its mean at every ridge
-        return 1.0
-    ridges: FloatArray = scale * _RIDGES
-    scores = criterion.mean_square(ridges)
+        return 1.0 / n_rows
+    path, ridges = RidgePath.of(matrix, labels), scale * _RIDGES
+    scores = path.mean_square(ridges)
     best = int(np.argmin(scores))
     bracket = np.log(ridges[max(best - 1, 0)]), np.log(ridges[min(best + 1, len(ridges) - 1)])
     refined = minimize_scalar(
-        lambda log_ridge: criterion.mean_square(np.exp(log_ridge)).item(),
-        bounds=bracket,
-        method="bounded",
-        options={"xatol": 0.01},
+        lambda log_ridge: path.mean_square(np.exp(log_ridge)).item(), bounds=bracket, method="bounded", options={"xatol": 0.01}
     )
-    return float(np.exp(refined.x)) if refined.fun < scores[best] else float(ridges[best])
+    return float(np.exp(refined.x) if refined.fun < scores[best] else ridges[best]) / n_rows

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,9 +15,7 @@ from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed._selection.choice import CLOSE, AutoNetwork, Candidate, Selection
-from unseed._selection.criteria import Criterion, evidence, resolve_criterion
-from unseed._selection.objective import Architecture, Optimum, ScaleObjective
-from unseed._selection.rows import representative_rows
+from unseed._selection.objective import Architecture, Optimum, ScaleObjective, evidence, resolve_criterion
 from unseed._threads import on_all_cores, one_thread
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
@@ -32,12 +30,8 @@ _SAME_OPTIMUM = 0.02  # difference of scores below which two ascents of an archi
 _UNDECIDED = 0.02  # difference of scores below which more rows decide
 _ASCENTS = 40  # about so many in all, for the progress bar
 
-
-class Rows(NamedTuple):
-    """Rows and their labels."""
-
-    X: Tensor  # (n, d)
-    labels: Tensor  # (n, n_outputs)
+NEIGHBOURS = 20
+"""Rows of a group of close ones."""
 
 
 def select_network(
@@ -65,11 +59,11 @@ def select_network(
     distinct = _distinct_rows(X, labels)
     X, labels = X[distinct], labels[distinct]
     generator = streams.generator("selection")
-    subsets = [representative_rows(X, n_rows, generator) for n_rows in options.stages]
-    few, more, most = (Rows(X[rows], labels[rows]) for rows in subsets)
+    criterion, subsets = resolve_criterion(options.criterion), [representative_rows(X, n, generator) for n in options.stages]
+    few, more, most = (ScaleObjective(X[rows], labels[rows], SIMPLE[0], criterion) for rows in subsets)
     with (progress or Progress()).steps("choosing the network", _ASCENTS) as step:
-        search = _Search(few, more, most, resolve_criterion(options.criterion), options.relevance, n_rows, step)
-        candidates = search.candidates()
+        ranked = _Search(few, more, most, options.relevance, step).ranked()
+    candidates = [Candidate(one.network(), one.ridge() / n_rows, one.penalised) for one in ranked]
     return Selection(tuple(candidates), options.criterion)
 
 
@@ -78,6 +72,29 @@ def _distinct_rows(X: Tensor, labels: Tensor) -> Tensor:
     together = torch.cat([X, labels], dim=1).cpu().numpy()
     first = np.unique(together, axis=0, return_index=True)[1]
     return torch.from_numpy(np.sort(first)).to(X.device)
+
+
+def representative_rows(X: Tensor, n_rows: int, generator: np.random.Generator) -> Tensor:
+    """Indices of rows that stand for all, sorted: half of them anywhere, half close together.
+
+    Rows far apart tell the large scales of a function; only close ones tell its fine structure from noise. A random subset of
+    many rows has few close pairs, and what all the rows could resolve would be taken for noise.
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, d)
+        Standardised features: closeness is Euclidean.
+    n_rows : int
+    generator : numpy Generator
+    """
+    if len(X) <= n_rows:
+        return torch.arange(len(X), device=X.device)
+    order = generator.permutation(len(X))
+    anchors = torch.from_numpy(order[: n_rows // (2 * NEIGHBOURS)].copy()).to(X.device)
+    groups = torch.cdist(X[anchors], X).topk(min(NEIGHBOURS, n_rows), largest=False).indices.flatten()
+    close = np.unique(groups.cpu().numpy())
+    elsewhere: npt.NDArray[np.int64] = order[~np.isin(order, close)][: n_rows - len(close)]
+    return torch.from_numpy(np.sort(np.concatenate([close, elsewhere]))).to(X.device)
 
 
 def evidence_ahead(X: Tensor, labels: Tensor, network: MLP, ridge: float) -> float:
@@ -103,40 +120,27 @@ def evidence_ahead(X: Tensor, labels: Tensor, network: MLP, ridge: float) -> flo
 
 @dataclass(frozen=True)
 class _Search:
-    few: Rows
-    more: Rows
-    most: Rows
-    criterion: Criterion
+    """The criterion on few rows, on more and on most; whether features may have scales of their own; what counts ascents."""
+
+    few: ScaleObjective
+    more: ScaleObjective
+    most: ScaleObjective
     with_relevance: bool
-    n_rows: int
     step: Callable[..., None]
 
-    def candidates(self) -> list[Candidate]:
+    def ranked(self) -> list[Optimum]:
+        """Best first."""
         with one_thread():  # matrices too small for two
-            found = self._screened()
+            found = [self._common_scale(replace(self.few, architecture=architecture)) for architecture in SIMPLE]
+            if self.with_relevance and self.few.X.shape[1] > 1:
+                found += self._relevances(found)
+            found += self._transferred(max(found, key=_penalised))
         if len(self.more.X) > len(self.few.X):
             found = self._all_on(self.more, _best_of_each_activation(found), _COMPARE)
         ranked = _distinct(found)
-        if len(self.most.X) > len(self.more.X):
-            ranked = self._polished(ranked)
-        return [Candidate(one.network(), one.ridge() / self.n_rows, one.penalised) for one in ranked]
+        return self._polished(*ranked) if len(self.most.X) > len(self.more.X) else ranked
 
-    def _screened(self) -> list[Optimum]:
-        found = [self._common_scale(architecture) for architecture in SIMPLE]
-        if self.with_relevance and self.few.X.shape[1] > 1:
-            found += self._relevances(found)
-        return found + self._transferred(max(found, key=_penalised))
-
-    def _polished(self, ranked: list[Optimum]) -> list[Optimum]:
-        """The winner on all the rows allowed, and one of another activation where it is close: more rows decide."""
-        best, *others = ranked
-        unlike = [one for one in others if one.architecture.activation != best.architecture.activation]
-        rivals = [one for one in unlike[:1] if one.penalised > best.penalised - _UNDECIDED]
-        finalists = self._all_on(self.most, [best, *rivals], _POLISH)
-        return sorted(finalists, key=_penalised, reverse=True) + [one for one in others if one not in rivals]
-
-    def _common_scale(self, architecture: Architecture) -> Optimum:
-        objective = ScaleObjective(*self.few, architecture, self.criterion)
+    def _common_scale(self, objective: ScaleObjective) -> Optimum:
         brief = [self._ascend(objective, start, _BRIEF) for _, start in objective.coarse()[:2]]
         return self._restarted(self._onwards(max(brief, key=_penalised)))
 
@@ -155,32 +159,40 @@ class _Search:
 
     def _transferred(self, best: Optimum) -> list[Optimum]:
         """Other architectures from the best point so far: what is relevant to one network is relevant to another."""
-        others = [other for other in (*SIMPLE, *DEEPER) if other != best.architecture]
-        first = [self._on(self.few, other, best.point, _SHORT) for other in others]
+        others = [replace(self.few, architecture=other) for other in (*SIMPLE, *DEEPER) if other != best.architecture]
+        first = [self._ascend(objective, best.point, _SHORT) for objective in others]
         return [self._onwards(one) if one.penalised > best.penalised - CLOSE else one for one in first]
 
-    def _onwards(self, found: Optimum) -> Optimum:
-        return self._ascend(found.objective, found.point, _LONG)
+    def _polished(self, best: Optimum, *others: Optimum) -> list[Optimum]:
+        """The winner on all the rows allowed, and one of another activation where it is close: more rows decide."""
+        unlike = [one for one in others if one.architecture.activation != best.architecture.activation]
+        rivals = [one for one in unlike[:1] if one.penalised > best.penalised - _UNDECIDED]
+        finalists = self._all_on(self.most, [best, *rivals], _POLISH)
+        return sorted(finalists, key=_penalised, reverse=True) + [one for one in others if one not in rivals]
 
     def _restarted(self, found: Optimum) -> Optimum:
         """Look again for structure that an ascent may have taken for noise, a collapse above all."""
         again = self._ascend(found.objective, found.restart, _BRIEF)
         return self._onwards(again) if again.score > found.score else found
 
-    def _ascend(self, objective: ScaleObjective, start: FloatArray, evaluations: int) -> Optimum:
-        found = objective.maximise(start, evaluations)
-        self.step(score=found.score)
-        return found
+    def _onwards(self, found: Optimum) -> Optimum:
+        return self._ascend(found.objective, found.point, _LONG)
 
-    def _all_on(self, rows: Rows, found: list[Optimum], evaluations: int) -> list[Optimum]:
+    def _all_on(self, rows: ScaleObjective, found: list[Optimum], evaluations: int) -> list[Optimum]:
         """The same architectures from the same points, on other rows: at the same time, each on one thread.
 
         Two threads for one matrix wait for each other on a busy machine.
         """
-        return on_all_cores(lambda one: self._on(rows, one.architecture, one.point, evaluations), found, rows.X.device)
 
-    def _on(self, rows: Rows, architecture: Architecture, point: FloatArray, evaluations: int) -> Optimum:
-        return self._ascend(ScaleObjective(*rows, architecture, self.criterion), point, evaluations)
+        def on_these(one: Optimum) -> Optimum:
+            return self._ascend(replace(rows, architecture=one.architecture), one.point, evaluations)
+
+        return on_all_cores(on_these, found, rows.X.device)
+
+    def _ascend(self, objective: ScaleObjective, start: FloatArray, evaluations: int) -> Optimum:
+        found = objective.maximise(start, evaluations)
+        self.step(score=found.score)
+        return found
 
 
 def _penalised(found: Optimum) -> float:

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from unseed._machine import duration, gigabytes
-from unseed._selection.criteria import evidence
-from unseed._selection.objective import Architecture, ScaleObjective
+from unseed._selection.objective import Architecture, ScaleObjective, evidence
 from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Work
 from unseed._threads import one_thread
 from unseed.costs._job import TYPICAL_NETWORK, Job

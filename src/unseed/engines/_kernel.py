@@ -18,9 +18,9 @@ from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, Ke
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine, LeftOut
 from unseed.engines._shared import check_training, conditioning, influence_values, pooled_noise
 from unseed.engines._systems import Factor, Solver, solve_systems, systems_of
-from unseed.engines._task import NewPoints, Probe, Task, check_kept, restore_groups, rows_of, state_of_groups
+from unseed.engines._task import NewPoints, Probe, Task, check_kept, restore_duals, rows_of, state_of_duals
 from unseed.errors import InvalidInputError
-from unseed.kernels import PopulationKernel, Profile
+from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 
 ALWAYS: frozenset[Capability] = frozenset({"seeds", "anchors"})
@@ -74,16 +74,13 @@ class KernelEngine(Engine):
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
-        task, kernel = task.as_ridge(), self.kernel_of(task)
+        task, network = task.as_ridge(), self.kernel_of(task).network
         self.check(plan, task.X.device, n_jobs)
         systems = systems_of(plan, task.labels)
         solver = Solver(self.training, task.regularization, is_mixed=self.precision == "mixed")
-        solved = solve_systems(kernel.network, task.X, systems, solver, plan, n_jobs)
-        dual = task.labels.new_zeros(len(systems), *task.labels.shape)
-        for replicate, system, (weights, _) in zip(dual, systems, solved, strict=True):
-            replicate[system.rows] = weights
+        solved = solve_systems(network, task.X, systems, solver, plan, n_jobs)
         kept = [factor for r in plan.reference if (factor := solved[r][1]) is not None]
-        return KernelReplicates(kernel, task.X, dual, self, task, plan, kept)
+        return self._replicates(task, plan, [weights for weights, _ in solved], kept)
 
     def kernel_of(self, task: Task) -> PopulationKernel:
         """Kernel of the task's network."""
@@ -111,18 +108,19 @@ class KernelEngine(Engine):
         check_kept(record, kind if kind == "anchors" else "kernel", task, self)
         if kind == "anchors":
             return AnchoredReplicates.restore(record, self.kernel_of(task), task, plan)
-        rows = rows_of(plan, task.X.device)
-        lengths = [len(own) for own in rows]
-        _, n_groups, k = task.labels.shape
-        packed = restore_groups(record, "dual", (sum(lengths), n_groups, k), task.X.device)
-        dual = packed.new_zeros(len(rows), *task.labels.shape)
-        for replicate, own, weights in zip(dual, rows, torch.split(packed, lengths), strict=True):
-            replicate[own] = weights
-        return KernelReplicates(self.kernel_of(task), task.X, dual, self, task.as_ridge(), plan)
+        return self._replicates(task.as_ridge(), plan, restore_duals(record, task, plan))
 
     def describe(self) -> str:
         """In a few words."""
         return "infinitely wide, in closed form"
+
+    def _replicates(
+        self, task: Task, plan: Plan, duals: list[Tensor], factors: Sequence[Factor] | None = None
+    ) -> KernelReplicates:
+        dual = task.labels.new_zeros(len(duals), *task.labels.shape)
+        for replicate, own, weights in zip(dual, rows_of(plan, task.X.device), duals, strict=True):
+            replicate[own] = weights
+        return KernelReplicates(self.kernel_of(task), task.X, dual, self, task, plan, factors)
 
 
 @dataclass(frozen=True)
@@ -170,22 +168,18 @@ class KernelReplicates(KernelExpansions):
 
     def procedural_covariance(self, points: NewPoints) -> Tensor:
         """Covariance of s(x) − c(x)ᵀ s(X), s the untrained network; mean over batches where the plan has batches."""
-        at = self.profile(points)
-        prior = self.kernel.nngp_gram(at)
+        prior = self.kernel.nngp_gram(self.profile(points))
         totals = []
-        for own, weights in self._smoothers(points):
-            overlap = weights.T @ self.kernel.nngp_cross(own, at)
-            totals.append(prior - overlap - overlap.T + weights.T @ self._prior_times(own, weights))
+        for smoother, cross, product in self._smoothed_starts(points):
+            overlap = smoother.T @ cross
+            totals.append(prior - overlap - overlap.T + smoother.T @ product)
         return torch.stack(totals).mean(0)
 
     def procedural_variance(self, points: NewPoints) -> Tensor:
         """Diagonal of the covariance, without the matrix."""
-        at = self.profile(points)
-        totals = [
-            (weights * (self._prior_times(own, weights) - 2 * self.kernel.nngp_cross(own, at))).sum(0)
-            for own, weights in self._smoothers(points)
-        ]
-        return (at.diagonal.nngp + torch.stack(totals).mean(0)).clamp_min(0.0)
+        parts = self._smoothed_starts(points)
+        totals = [(smoother * (product - 2 * cross)).sum(0) for smoother, cross, product in parts]
+        return (self.profile(points).diagonal.nngp + torch.stack(totals).mean(0)).clamp_min(0.0)
 
     def noise_variance(self) -> Tensor:
         """Residual sum of squares over its trace, pooled over the reference replicates."""
@@ -201,8 +195,7 @@ class KernelReplicates(KernelExpansions):
     def state(self) -> State:
         """Dual weights of the rows that each replicate has."""
         rows = rows_of(self.plan, self.dual.device)
-        packed = torch.cat([dual[own] for dual, own in zip(self.dual, rows, strict=True)])
-        return {"kind": "kernel", **state_of_groups("dual", packed)}
+        return {"kind": "kernel", **state_of_duals(dual[own] for dual, own in zip(self.dual, rows, strict=True))}
 
     def choose_anchors(self, n_anchors: int) -> Tensor:
         """By pivoted Cholesky."""
@@ -251,12 +244,9 @@ class KernelReplicates(KernelExpansions):
         """Of the Gaussian process, output by output. Shape (n_outputs,)."""
         return self.full_factor.amplitude(self.task.difference)
 
-    def _smoothers(self, points: NewPoints) -> Iterable[tuple[Profile, Tensor]]:
-        """Training points of each reference replicate, and c(x): how far each of their labels moves each prediction."""
-        cross = self.cross(points)
+    def _smoothed_starts(self, points: NewPoints) -> Iterable[tuple[Tensor, Tensor, Tensor]]:
+        """Of each reference replicate c(x), how far each of its labels moves each prediction; Σ(X, x); and Σ(X, X) c."""
+        cross, at = self.cross(points), self.profile(points)
         for rows, factor in zip(self._reference_rows, self.factors, strict=True):
-            yield self.points[rows], factor.solve(cross[rows])
-
-    def _prior_times(self, own: Profile, weights: Tensor) -> Tensor:
-        """Σ(X, X) c without holding Σ(X, X)."""
-        return self.kernel.nngp_product(own, own, weights)
+            own, smoother = self.points[rows], factor.solve(cross[rows])
+            yield smoother, self.kernel.nngp_cross(own, at), self.kernel.nngp_product(own, own, smoother)

@@ -19,7 +19,7 @@ from unseed.engines._finite import FiniteReplicates, draw_starts
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine
 from unseed.engines._shared import check_training
 from unseed.engines._tangent import TangentFit
-from unseed.engines._task import NewPoints, Task, check_kept, restore_groups, rows_of, state_of_groups
+from unseed.engines._task import NewPoints, Task, check_kept, restore_duals, rows_of, state_of_duals
 from unseed.networks import NetworkBatch, make_batch, restore_batch
 from unseed.tasks import begun, shares_memory
 
@@ -81,13 +81,10 @@ class LinearizedEngine(Engine):
     def restore(self, record: Record, task: Task, plan: Plan) -> LinearizedReplicates:
         """Ready to predict; tangent kernels are factorised when a question needs them."""
         check_kept(record, "linearized", task, self)
-        device, (_, n_groups, k) = task.X.device, task.labels.shape
-        batch = restore_batch(record, task.network, task.X, k)
-        parameters = record.tensor("parameters", device, len(plan.counts), None)
+        batch = restore_batch(record, task.network, task.X, task.labels.shape[2])
+        parameters = record.tensor("parameters", task.X.device, len(plan.counts), None)
         batch.check_length(parameters.shape[1], record)
-        lengths = [len(own) for own in rows_of(plan, device)]
-        packed = restore_groups(record, "dual", (sum(lengths), n_groups, k), device)
-        duals = [dual.clone() for dual in torch.split(packed, lengths)]
+        duals = [dual.clone() for dual in restore_duals(record, task, plan)]
         task = task.as_ridge()
         return LinearizedReplicates(self, task, plan, batch, self._tangents(batch, parameters, task, plan), duals)
 
@@ -164,7 +161,7 @@ class LinearizedReplicates(FiniteReplicates):
             "kind": "linearized",
             **self.batch.state(),
             "parameters": torch.cat([tangent.parameters for tangent in self.tangents]),
-            **state_of_groups("dual", torch.cat(self.duals)),
+            **state_of_duals(self.duals),
         }
 
     def linearisations(self) -> list[TangentFit]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -30,20 +31,17 @@ _ROWS_AT_A_TIME = 256
 
 @dataclass(frozen=True)
 class System:
-    """One replicate: its distinct rows, how often each counts, their labels, and whether its factor is kept.
+    """One replicate: its distinct rows, how often each counts, their labels, and whether its factor is kept."""
 
-    Attributes
-    ----------
-    rows : Tensor of shape (n,)
-    counts : Tensor of shape (n,)
-    labels : Tensor of shape (n, n_groups, n_outputs)
-    keeps_factor : bool
-    """
-
-    rows: Tensor
-    counts: Tensor
-    labels: Tensor
+    rows: Tensor  # (n,)
+    counts: Tensor  # (n,)
+    labels: Tensor  # (n, n_groups, n_outputs)
     keeps_factor: bool
+
+    def answer(self, factor: Factor) -> Solution:
+        """Dual weights in the shape of the labels, and the factor where it is kept."""
+        solved = factor.solve(self.labels.flatten(1)).reshape(self.labels.shape)
+        return solved, factor if self.keeps_factor else None
 
 
 @dataclass(frozen=True)
@@ -64,33 +62,27 @@ class Solver:
     is_mixed: bool = False
 
     def __call__(self, matrix: Tensor, system: System) -> Solution:
-        """Dual weights in the shape of the labels, and the factor where it is kept; the matrix is overwritten."""
+        """Solve a system, whose matrix is overwritten."""
+        if not isinstance(self.training, Converged):
+            total = float(system.counts.sum())
+            return system.answer(StoppedRidge(matrix, system.counts, self.regularization, self.training, total))
+        if system.keeps_factor:
+            return system.answer(DualRidge.factorise(matrix, system.counts, self.regularization))
         columns = system.labels.flatten(1)
-        if isinstance(self.training, Converged) and not system.keeps_factor:
-            solved = solve_ridge(matrix, system.counts, self.regularization, columns, is_mixed=self.is_mixed)
-            return solved.reshape(system.labels.shape), None
-        factor = self._factorise(matrix, system.counts)
-        return factor.solve(columns).reshape(system.labels.shape), factor if system.keeps_factor else None
+        solved = solve_ridge(matrix, system.counts, self.regularization, columns, is_mixed=self.is_mixed)
+        return solved.reshape(system.labels.shape), None
 
     def together(self, matrices: list[Tensor], systems: Sequence[System]) -> list[Solution]:
         """Several systems: on a GPU those of one size are factorised in one call."""
         if len(systems) == 1:
             return [self(matrices[0], systems[0])]
         factors = DualRidge.factorise_stack(matrices, [system.counts for system in systems], self.regularization)
-        return [
-            (factor.solve(system.labels.flatten(1)).reshape(system.labels.shape), factor if system.keeps_factor else None)
-            for factor, system in zip(factors, systems, strict=True)
-        ]
+        return [system.answer(factor) for system, factor in zip(systems, factors, strict=True)]
 
     def can_stack(self, system: System, device: torch.device) -> bool:
         """Whether a system may be factorised together with others of its size."""
         is_small = device.type == "cuda" and len(system.rows) <= STACKED_ROWS
         return is_small and isinstance(self.training, Converged) and not self.is_mixed
-
-    def _factorise(self, matrix: Tensor, counts: Tensor) -> Factor:
-        if isinstance(self.training, Converged):
-            return DualRidge.factorise(matrix, counts, self.regularization)
-        return StoppedRidge(matrix, counts, self.regularization, self.training, float(counts.sum()))
 
 
 def systems_of(plan: Plan, labels: Tensor) -> list[System]:
@@ -108,36 +100,33 @@ def solve_systems(
     """Solve every system on its rows of X: cut out of one Gram matrix where they overlap, each from its own elsewhere."""
     if not shares_memory(n_jobs):
         return _elsewhere(network, X, systems, solver, n_jobs)
-    stacks = _stacks(systems, solver, X.device)
-    if shares_one_gram(plan):
-        solve = _from_one_gram(network, X, systems, solver)
-    else:
+    matrix_of = _from_one_gram(network, X, systems) if shares_one_gram(plan) else lambda s: _gram(network, X[systems[s].rows])
 
-        def solve(stack: list[int]) -> list[Solution]:
-            return _solve_alone(network, *_parts(X, [systems[s] for s in stack]), solver)
+    def solve(stack: list[int]) -> list[Solution]:
+        return solver.together([matrix_of(s) for s in stack], [systems[s] for s in stack])
 
     # Large systems, and one that costs more than a core's share of all, have all cores; the others have one each.
+    stacks = _stacks(systems, solver, X.device)
     alone = _n_alone(stacks, systems, n_jobs)
     threads = systems_at_a_time(len(stacks) - alone, n_jobs)
-    found = [solve(stack) for stack in stacks[:alone]]
-    return _in_order(stacks, found + on_all_cores(solve, stacks[alone:], X.device, threads))
+    found = [solve(stack) for stack in stacks[:alone]] + on_all_cores(solve, stacks[alone:], X.device, threads)
+    return _in_order(chain(*stacks), chain(*found))
 
 
-def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver) -> Callable[[list[int]], list[Solution]]:
-    """Solve systems cut out of one Gram matrix; one of all rows whose factor is kept may have the matrix itself.
+def _gram(network: MLP, X: Tensor) -> Tensor:
+    kernel = PopulationKernel(network)
+    return kernel.ntk_gram(kernel.profile(X))
+
+
+def _from_one_gram(network: MLP, X: Tensor, systems: Sequence[System]) -> Callable[[int], Tensor]:
+    """Matrices cut out of one Gram matrix; one of all rows whose factor is kept may have the matrix itself.
 
     It overwrites the lower triangle and the diagonal only, and all others are cut out of the upper one, whoever is first.
     """
-    kernel = PopulationKernel(network)
-    shared = kernel.ntk_gram(kernel.profile(X))
+    shared = _gram(network, X)
     diagonal = shared.diagonal().clone()
     owner = next((s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)), None)
-
-    def solve(stack: list[int]) -> list[Solution]:
-        matrices = [shared if s == owner else cut_out(shared, diagonal, systems[s].rows) for s in stack]
-        return solver.together(matrices, [systems[s] for s in stack])
-
-    return solve
+    return lambda s: shared if s == owner else cut_out(shared, diagonal, systems[s].rows)
 
 
 def _n_alone(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | None) -> int:
@@ -150,23 +139,17 @@ def _n_alone(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | N
 
 
 def _elsewhere(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, n_jobs: int | None) -> list[Solution]:
-    """Tasks for workers that are sent the rows of a system and nothing else; a factor of all rows stays in this process."""
+    """Tasks for workers; a factor of all rows stays in this process."""
     here = [s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)]
     there = [s for s in range(len(systems)) if s not in here]
-    tasks = (delayed(_solve_alone)(network, *_parts(X, [systems[s]]), solver) for s in there)
-    found = begun(tasks, n_jobs, ahead=2)
-    own = [_solve_alone(network, [X], [systems[s]], solver) for s in here]  # while the others are at work
-    return _in_order([[s] for s in here + there], own + list(found))
+    found = begun((delayed(_solve_alone)(network, X[systems[s].rows], systems[s], solver) for s in there), n_jobs, ahead=2)
+    own = [_solve_alone(network, X, systems[s], solver) for s in here]  # while the others are at work
+    return _in_order([*here, *there], [*own, *found])
 
 
-def _solve_alone(network: MLP, inputs: list[Tensor], systems: list[System], solver: Solver) -> list[Solution]:
-    """A task for any worker: it is sent the rows of its systems and nothing else."""
-    kernel = PopulationKernel(network)
-    return solver.together([kernel.ntk_gram(kernel.profile(X)) for X in inputs], systems)
-
-
-def _parts(X: Tensor, systems: list[System]) -> tuple[list[Tensor], list[System]]:
-    return [X[system.rows] for system in systems], systems
+def _solve_alone(network: MLP, X: Tensor, system: System, solver: Solver) -> Solution:
+    """A task for any worker: it is sent the rows of its system and nothing else."""
+    return solver(_gram(network, X), system)
 
 
 def cut_out(matrix: Tensor, diagonal: Tensor, rows: Tensor) -> Tensor:
@@ -195,6 +178,6 @@ def _stacks(systems: Sequence[System], solver: Solver, device: torch.device) -> 
     return [stack for _, stack in sorted(stacks.items(), key=lambda item: -item[0][0])]
 
 
-def _in_order(stacks: list[list[int]], found: list[list[Solution]]) -> list[Solution]:
-    solutions = {s: one for stack, part in zip(stacks, found, strict=True) for s, one in zip(stack, part, strict=True)}
+def _in_order(places: Iterable[int], found: Iterable[Solution]) -> list[Solution]:
+    solutions = dict(zip(places, found, strict=True))
     return [solutions[s] for s in sorted(solutions)]

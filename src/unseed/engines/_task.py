@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -160,3 +160,15 @@ def rows_of(plan: Plan, device: torch.device, replicates: Sequence[int] | None =
     """Distinct rows of every replicate, or of some."""
     counts = plan.counts if replicates is None else plan.counts[list(replicates)]
     return [torch.from_numpy(own.nonzero()[0]).to(device) for own in counts]
+
+
+def state_of_duals(duals: Iterable[Tensor]) -> State:
+    """Dual weights of every replicate, each of its own rows (n_r, n_groups, k), one after the other."""
+    return state_of_groups("dual", torch.cat(list(duals)))
+
+
+def restore_duals(record: Record, task: Task, plan: Plan) -> list[Tensor]:
+    """From `state_of_duals`."""
+    lengths, (_, n_groups, k) = plan.distinct_rows, task.labels.shape
+    packed = restore_groups(record, "dual", (sum(lengths), n_groups, k), task.X.device)
+    return list(torch.split(packed, lengths))

@@ -135,11 +135,11 @@ def test_fused_kernels_are_in_use_and_exactly_symmetric(activation):
 def test_stacks_are_the_matrices_of_each_set(depth):
     kernel = PopulationKernel(MLP(bias_scale=1.0, depth=depth))
     X, X_new = (torch.tensor(RNG.normal(size=(3, n, 5)), device="cuda") for n in (70, 130))
-    points, others = kernel.stacked_profile(X), kernel.stacked_profile(X_new)
-    for i, cross in enumerate(kernel.ntk_crosses(others, points)):
+    points, others = kernel.profile(X), kernel.profile(X_new)
+    for i, cross in enumerate(kernel.ntk_cross(others, points)):
         here, there = (kernel.profile(part[i].cpu()) for part in (X_new, X))
         assert_allclose(cross.cpu(), kernel.ntk_cross(here, there), rtol=1e-12, atol=1e-12)
-    grams, crosses = kernel.ntk_grams(points), kernel.ntk_crosses(points, points)
+    grams, crosses = kernel.ntk_gram(points), kernel.ntk_cross(points, points)
     for own, gram_of_own, cross in zip(X, grams, crosses, strict=True):
         assert_allclose(gram_of_own.cpu(), kernel.ntk_gram(kernel.profile(own)).cpu(), rtol=1e-13)
         assert_allclose(cross.cpu(), gram_of_own.cpu(), rtol=1e-7)  # a point with itself, without knowing that it is

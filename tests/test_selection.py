@@ -12,7 +12,7 @@ from unseed._selection.objective import CRITERIA, Architecture, ScaleObjective, 
 from unseed._selection.search import NEIGHBOURS, representative_rows
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
-from unseed.kernels._differentiable import ntk_of_scales
+from unseed.kernels._recursion import ntk_of_scales
 
 RNG = np.random.default_rng(0)
 NETWORK = MLP(bias_scale=1.0)

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
+from unseed._expectations import _angles as angles
 from unseed._expectations import _arcs as arcs
-from unseed._expectations import _geometry as geometry
 from unseed.errors import AccuracyWarning, InvalidInputError
 from unseed.kernels import PopulationKernel, nngp, ntk
 from unseed.networks import MLPBatch
@@ -246,8 +246,8 @@ def test_products_without_the_matrix_are_those_with_it(sizes):
 @pytest.mark.parametrize("path", ["numpy", "script", "plain"])
 def test_the_short_cut_of_one_hidden_layer(options, close, path, monkeypatch):
     """Of points that are far from each other in some tiles, and close, the same or opposite in others."""
-    monkeypatch.setattr(geometry, "HAS_FAST_ARCS", True)  # also where it is not the faster way
-    monkeypatch.setattr(geometry, "MKL_IS_FAST", path != "numpy")
+    monkeypatch.setattr(angles, "HAS_FAST_ARCS", True)  # also where it is not the faster way
+    monkeypatch.setattr(angles, "MKL_IS_FAST", path != "numpy")
     if path == "plain":
         monkeypatch.setattr(arcs, "_without_python", lambda: arcs.pairs_times)
     rng = np.random.default_rng(0)
@@ -272,11 +272,12 @@ def test_the_short_cut_does_without_a_compiler_of_scripts(monkeypatch):
 
 
 def test_the_short_cut_is_for_one_hidden_relu_layer(monkeypatch):
-    monkeypatch.setattr(geometry, "HAS_FAST_ARCS", True)
+    monkeypatch.setattr(angles, "HAS_FAST_ARCS", True)
     points, columns = torch.eye(4, dtype=torch.float64), torch.ones(4, 1, dtype=torch.float64)
 
     taken = []
-    monkeypatch.setattr(arcs.ArcProduct, "times", lambda *arguments: taken.append(arguments) or columns)
+    for way in ("_by_torch", "_by_numpy"):
+        monkeypatch.setattr(arcs, way, lambda *arguments: taken.append(arguments) or columns)
 
     def is_taken(network):
         taken.clear()
@@ -311,7 +312,7 @@ def test_threads_change_nothing():
 
 @pytest.mark.parametrize("path", ["numpy", "mkl", "neither"])
 def test_both_ways_to_an_arctangent_agree(path, monkeypatch):
-    monkeypatch.setattr("unseed._expectations._geometry._NUMPY_IS_VECTORISED", path == "numpy")
-    monkeypatch.setattr("unseed._expectations._geometry.MKL_IS_FAST", path == "mkl")
-    monkeypatch.setattr("unseed._expectations._geometry.HAS_FAST_ARCS", path != "neither")
+    monkeypatch.setattr("unseed._expectations._angles._NUMPY_IS_VECTORISED", path == "numpy")
+    monkeypatch.setattr("unseed._expectations._angles.MKL_IS_FAST", path == "mkl")
+    monkeypatch.setattr("unseed._expectations._angles.HAS_FAST_ARCS", path != "neither")
     assert_matches_oracle(MLP(depth=2, bias_scale=1.0), POINTS[:3])

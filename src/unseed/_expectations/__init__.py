@@ -1,7 +1,7 @@
 """Gaussian expectations of activations, at points and at pairs: what kernels of infinitely wide networks are made of."""
 
-from unseed._expectations._hermite import HermiteExpansion
-from unseed._expectations._moments import Expectations, Moments, Points, ShallowProduct
-from unseed._expectations._quadrature import NODES, gaussian_mean
+from unseed._expectations._closed_forms import ERF, RELU, SIN
+from unseed._expectations._hermite import NODES, WEIGHTS, HermiteExpansion
+from unseed._expectations._moments import Expectations, Moments, Points
 
-__all__ = ["NODES", "Expectations", "HermiteExpansion", "Moments", "Points", "ShallowProduct", "gaussian_mean"]
+__all__ = ["ERF", "NODES", "RELU", "SIN", "WEIGHTS", "Expectations", "HermiteExpansion", "Moments", "Points"]

@@ -14,60 +14,60 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from unseed._expectations import _geometry as geometry
-from unseed._expectations._geometry import CLOSE_SINE, arcsine_of, first_layer_angles, first_layer_cosines
-from unseed._expectations._scratch import Scratch
+from unseed._expectations import _angles as angles
+from unseed._expectations._angles import CLOSE_SINE, first_layer_angles
+from unseed._expectations._scratch import TILE_NUMBERS, Scratch, borrowed_scratch
+from unseed._threads import on_all_cores, one_thread
 
-_MOST_ROWS = 2048
+_MOST_ROWS, _TILE_ROWS = 2048, 256  # at a time, for a thread to do before it needs Python again
 _ROWS = 64  # at a time, where nobody waits for Python in between: their pairs stay in the cache of a core
 
 
-@dataclass(frozen=True)
-class ArcProduct:
-    """Points, and what the columns that belong to them are to every product."""
+def arc_product(
+    left: Tensor, variance: Tensor, right: Tensor, other_variance: Tensor, columns: Tensor, w2: float, b2: float
+) -> Tensor | None:
+    """Θ(left, right) @ columns, or None where arcsin is not the fastest way to the formula. Shape (n, n_columns)."""
+    if not (angles.HAS_FAST_ARCS and columns.device.type == "cpu" and columns.dtype == torch.float64):
+        return None
+    scaled = columns * (w2 / math.pi * other_variance.sqrt())[:, None]
+    with one_thread():
+        linear, constant = math.pi * (right.T @ scaled), b2 * columns.sum(0)
+    times = _by_torch if angles.MKL_IS_FAST else _by_numpy
+    height = min(_MOST_ROWS, _ROWS * -(-len(left) // (16 * _ROWS))) if angles.MKL_IS_FAST else _TILE_ROWS
+    parts = list(zip(*(torch.split(of_points, TILE_NUMBERS // _TILE_ROWS) for of_points in (right, scaled)), strict=True))
+    result = columns.new_empty(len(left), columns.shape[1])
 
-    directions: Tensor  # (m, d)
-    scaled: Tensor  # (m, c)
-    linear: Tensor  # (d, c)
-    constant: Tensor  # (c,)
+    def fill(start: int) -> None:
+        rows = slice(start, start + height)
+        total = left[rows] @ linear
+        with borrowed_scratch() as scratch:
+            for there, values in parts:
+                total += times(left[rows], there, values, scratch)
+                scratch.keep_only()
+        result[rows] = total.mul_(variance[rows].sqrt()[:, None]).add_(constant)
 
-    @classmethod
-    def of(cls, directions: Tensor, variance: Tensor, columns: Tensor, w2: float, b2: float) -> ArcProduct | None:
-        """None where arcsin is not the fastest way to the formula."""
-        if not (geometry.HAS_FAST_ARCS and columns.device.type == "cpu" and columns.dtype == torch.float64):
-            return None
-        scaled = columns * (w2 / math.pi * variance.sqrt())[:, None]
-        return cls(directions, scaled, math.pi * (directions.T @ scaled), b2 * columns.sum(0))
+    on_all_cores(fill, range(0, len(left), height), columns.device)
+    return result
 
-    def rows_at_a_time(self, n_rows: int, tile_rows: int) -> int:
-        """As many as leave Python together where torch does them; the same for any number of threads."""
-        return min(_MOST_ROWS, _ROWS * -(-n_rows // (16 * _ROWS))) if geometry.MKL_IS_FAST else tile_rows
 
-    def times(self, directions: Tensor, variance: Tensor, scratch: Scratch) -> Tensor:
-        """Θ(left, points) @ columns. Shape (n, c)."""
-        total = directions @ self.linear
-        total += self._by_torch(directions, scratch) if geometry.MKL_IS_FAST else self._by_numpy(directions, scratch)
-        return total.mul_(variance.sqrt()[:, None]).add_(self.constant)
+def _by_numpy(left: Tensor, right: Tensor, columns: Tensor, scratch: Scratch) -> Tensor:
+    found = first_layer_angles(left, right, scratch)
+    pairs = found.sine.addcmul_(found.complement(scratch), found.cosine, value=2.0)
+    return torch.from_numpy(pairs.numpy() @ columns.numpy())
 
-    def _by_numpy(self, left: Tensor, scratch: Scratch) -> Tensor:
-        cosine = first_layer_cosines(left, self.directions, scratch)
-        angles = first_layer_angles(left, self.directions, cosine, scratch)
-        pairs = angles.sine.addcmul_(arcsine_of(angles, scratch), angles.cosine, value=2.0)
-        return torch.from_numpy(pairs.numpy() @ self.scaled.numpy())
 
-    def _by_torch(self, left: Tensor, scratch: Scratch) -> Tensor:
-        buffers = [scratch.take(self.scaled, (_ROWS, len(self.directions))) for _ in range(3)]
-        return _without_python()(left, self.directions, self.scaled, buffers, CLOSE_SINE)
+def _by_torch(left: Tensor, right: Tensor, columns: Tensor, scratch: Scratch) -> Tensor:
+    buffers = [scratch.take(left, (_ROWS, len(right))) for _ in range(3)]
+    return _without_python()(left, right, columns, buffers, CLOSE_SINE)
 
 
 @cache
-def _without_python() -> Callable[[Tensor, Tensor, Tensor, list[Tensor], float], Tensor]:
+def _without_python() -> Callable[..., Tensor]:
     """`pairs_times` as one call that leaves Python, so that threads do not wait for each other after every operation.
 
     torch calls its compiler of scripts outdated. Without it the function itself does the same, more slowly.
@@ -75,16 +75,15 @@ def _without_python() -> Callable[[Tensor, Tensor, Tensor, list[Tensor], float],
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            compiled: Callable[[Tensor, Tensor, Tensor, list[Tensor], float], Tensor] = torch.jit.script(pairs_times)
+            return torch.jit.script(pairs_times)
     except (AttributeError, RuntimeError, NotImplementedError):
         return pairs_times
-    return compiled
 
 
 def pairs_times(left: Tensor, right: Tensor, columns: Tensor, buffers: list[Tensor], close_sine: float) -> Tensor:
     """(√(1 − c²) + 2 c arcsin c) @ columns for c = left rightᵀ, a few rows at a time. Shape (n, n_columns).
 
-    Nearly parallel and opposite pairs have their angles from differences of coordinates, as in `geometry`.
+    Nearly parallel and opposite pairs have their angles from differences of coordinates, as in `first_layer_angles`.
     """
     result = torch.zeros([left.size(0), columns.size(1)], dtype=columns.dtype)
     one = torch.ones([], dtype=left.dtype)

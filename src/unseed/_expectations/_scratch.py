@@ -14,7 +14,7 @@ TILE_NUMBERS = 1 << 18
 
 
 class Scratch:
-    """Buffers of one thread; results in them live until `keep_only` or `reset` lets their memory be used again.
+    """Buffers of one thread; results in them live until `keep_only` lets their memory be used again.
 
     On a GPU torch's own allocator does this already, and buffers are new ones.
 
@@ -50,10 +50,6 @@ class Scratch:
         self._free += [buffer for buffer in self._used if buffer.data_ptr() not in pointers]
         self._used = [buffer for buffer in self._used if buffer.data_ptr() in pointers]
 
-    def reset(self) -> None:
-        """Let all memory be used again."""
-        self.keep_only()
-
 
 _IDLE: deque[Scratch] = deque(maxlen=16)
 
@@ -66,5 +62,5 @@ def borrowed_scratch() -> Iterator[Scratch]:
     except IndexError:
         scratch = Scratch()
     yield scratch
-    scratch.reset()
+    scratch.keep_only()
     _IDLE.append(scratch)

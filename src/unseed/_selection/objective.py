@@ -19,7 +19,7 @@ from torch import Tensor
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed.kernels._differentiable import ntk_of_scales
+from unseed.kernels._recursion import ntk_of_scales
 from unseed.networks import MLP
 
 # Bounds, centre and spread of the logarithms: a weak normal prior keeps few rows from running to an edge, and weighs

@@ -46,7 +46,7 @@ class StackedSets:
     def of(cls, network: MLP, X: Tensor, labels: Tensor, X_new: Tensor) -> StackedSets:
         """X of shape (n_sets, n_rows, d), X_new of shape (n_sets, n_points, d)."""
         kernel = PopulationKernel(network)
-        return cls(kernel, kernel.stacked_profile(X), labels, kernel.stacked_profile(X_new))
+        return cls(kernel, kernel.profile(X), labels, kernel.profile(X_new))
 
     def predict(self, sets: slice, counts: HostCounts, regularization: float) -> StackedPredictions:
         """Train the replicates of some data sets and predict their points.
@@ -71,13 +71,13 @@ class StackedSets:
                 continue
             systems = _Systems.of(counts if which.all() else counts[:, which], int(distinct[:, which].max()), labels)
             if shared is None and (systems.overlap or is_full.any()):
-                shared = self.kernel.ntk_grams(rows)
-            matrices = self.kernel.ntk_grams(rows.gathered(systems.rows)) if shared is None else systems.cut_out_of(shared)
+                shared = self.kernel.ntk_gram(rows)
+            matrices = self.kernel.ntk_gram(rows.gathered(systems.rows)) if shared is None else systems.cut_out_of(shared)
             replicates = torch.from_numpy(np.flatnonzero(which)).to(labels.device)
             weights, failed = systems.solve(matrices, regularization)
             dual.index_copy_(1, replicates, weights)
             singular.index_copy_(1, replicates, failed)
-        return StackedPredictions(self.kernel.ntk_crosses(self.points[sets], rows) @ dual.mT, singular)
+        return StackedPredictions(self.kernel.ntk_cross(self.points[sets], rows) @ dual.mT, singular)
 
 
 @dataclass(frozen=True)

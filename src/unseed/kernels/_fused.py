@@ -29,17 +29,11 @@ def can_fuse(network: MLP, points: Profile, kind: Kind) -> bool:
     return _launcher(network, points.directions, kind) is not None
 
 
-def fused_pairs(network: MLP, left: Profile, right: Profile, kind: Kind) -> Tensor | None:
-    """One of the kernels at every pair; or None where it must be computed in the plain way. Shape (..., n, m)."""
-    return _run(network, left, right, kind)
+def fused_pairs(network: MLP, left: Profile, right: Profile, kind: Kind, *, is_gram: bool = False) -> Tensor | None:
+    """One of the kernels at every pair, or None where it must be computed in the plain way. Shape (..., n, m).
 
-
-def fused_gram(network: MLP, points: Profile, kind: Kind) -> Tensor | None:
-    """The same of a set of points with itself, every pair computed once and written twice. Shape (..., n, n)."""
-    return _run(network, points, points, kind, is_gram=True)
-
-
-def _run(network: MLP, left: Profile, right: Profile, kind: Kind, *, is_gram: bool = False) -> Tensor | None:
+    With ``is_gram`` the two sets are one, and every pair is computed once and written twice.
+    """
     if (right.directions.device, right.directions.dtype) != (left.directions.device, left.directions.dtype):
         return None
     launch = _launcher(network, left.directions, kind)
@@ -85,8 +79,7 @@ def _compiled(curve: str, kind: Kind, device: int) -> Callable[..., None] | None
     with torch.cuda.device(device):
         torch.cuda.current_stream().synchronize()  # what is loaded belongs to a context, which must be there
         try:
-            library = _library()
-            function = _load(library, _machine_code(library, source, device))
+            library, function = _load(source, device)
         except (OSError, AttributeError):  # a torch without this library
             return None
         except RuntimeError as error:
@@ -103,15 +96,12 @@ def _compiled(curve: str, kind: Kind, device: int) -> Callable[..., None] | None
     return launch
 
 
-def _library() -> ctypes.CDLL:
-    """Compiler and driver: a small library of torch's that is linked to both."""
-    return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libcaffe2_nvrtc.so"))
-
-
-def _machine_code(library: ctypes.CDLL, source: str, device: int) -> ctypes.Array[ctypes.c_char]:
+def _load(source: str, device: int) -> tuple[ctypes.CDLL, ctypes.c_void_p]:
+    """The driver and the kernel, compiled by a small library of torch's that is linked to both driver and compiler."""
+    library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libcaffe2_nvrtc.so"))
     major, minor = torch.cuda.get_device_capability(device)
     options = (ctypes.c_char_p * 1)(f"--gpu-architecture=sm_{major}{minor}".encode())
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    program, size, module, function = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_void_p(), ctypes.c_void_p()
     _check(library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"pairs.cu", 0, None, None))
     try:
         _check(library.nvrtcCompileProgram(program, len(options), options))
@@ -120,14 +110,9 @@ def _machine_code(library: ctypes.CDLL, source: str, device: int) -> ctypes.Arra
         _check(library.nvrtcGetCUBIN(program, code))
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
-    return code
-
-
-def _load(library: ctypes.CDLL, code: ctypes.Array[ctypes.c_char]) -> ctypes.c_void_p:
-    module, function = ctypes.c_void_p(), ctypes.c_void_p()
     _check(library.cuModuleLoadData(ctypes.byref(module), code))
     _check(library.cuModuleGetFunction(ctypes.byref(function), module, b"pairs"))
-    return function
+    return library, function
 
 
 def _as_c(argument: Any) -> Any:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from unseed._expectations import ShallowProduct
 from unseed._expectations._scratch import TILE_NUMBERS, Scratch, borrowed_scratch
 from unseed._machine import uninitialised
 from unseed._threads import on_all_cores
-from unseed.kernels._fused import can_fuse, fused_gram, fused_pairs
+from unseed.kernels._fused import can_fuse, fused_pairs
 from unseed.kernels._recursion import Kind, Profile, expectations_of, is_shallow, pairs, profile
 from unseed.networks import MLP
 
@@ -46,64 +44,17 @@ def _slices(length: int, size: int) -> list[slice]:
 
 
 @dataclass(frozen=True)
-class _Tiles:
-    """Kernels of pairs of points, tile after tile in the same memory."""
-
-    network: MLP
-    kind: Kind
-    scratch: Scratch
-
-    def __call__(self, left: Profile, right: Profile, *, right_ends_with_left: bool = False) -> Tensor:
-        """Valid until the next call. Shape (n, m)."""
-        self.scratch.reset()
-        if not right_ends_with_left and (values := fused_pairs(self.network, left, right, self.kind)) is not None:
-            return values
-        return pairs(self.network, left, right, self.kind, self.scratch, right_ends_with_left=right_ends_with_left)
-
-    def times(self, left: Profile, right: Profile, columns: Tensor, short_cut: ShallowProduct | None) -> Tensor:
-        """Kernels of all pairs times the columns of the points on the right. Shape (n, c)."""
-        if short_cut is not None:
-            self.scratch.reset()
-            return short_cut.times(left.directions, left.layers[0].variance, self.scratch)
-        values = self(left, right)
-        if columns.device.type == "cpu":  # NumPy's product is faster for few columns
-            return torch.from_numpy(values.numpy() @ columns.numpy())
-        return values @ columns
-
-    def up_to_diagonal(self, points: Profile, rows: slice) -> Iterator[tuple[slice, Tensor]]:
-        """Columns and values of every tile at some rows of a Gram matrix, from the exactly symmetric one on the diagonal on."""
-        here, height = points[rows], rows.stop - rows.start
-        _, width = tile_shape(points.directions.device)
-        for stop in range(rows.stop, 0, -width):
-            part, has_diagonal = slice(max(0, stop - width), stop), stop == rows.stop
-            block = self(here, points[part], right_ends_with_left=has_diagonal)
-            if not has_diagonal:
-                yield part, block
-                continue
-            corner = block[:, -height:]
-            yield rows, torch.tril(corner) + torch.tril(corner, -1).T
-            yield slice(part.start, rows.start), block[:, :-height]
-
-
-@contextmanager
-def _tiles(network: MLP, kind: Kind) -> Iterator[_Tiles]:
-    with borrowed_scratch() as scratch:
-        yield _Tiles(network, kind, scratch)
-
-
-@dataclass(frozen=True)
 class PopulationKernel:
-    """NTK and NNGP of an infinitely wide network, as matrices."""
+    """NTK and NNGP of an infinitely wide network, as matrices.
+
+    Where a stack of data sets of one size is profiled, (n_sets, n, d), the matrices are stacks too.
+    """
 
     network: MLP
 
     def profile(self, X: Tensor) -> Profile:
         """Per-point part of the kernels at the rows of X."""
         return profile(self.network, X)
-
-    def stacked_profile(self, X: Tensor) -> Profile:
-        """The same for a stack of data sets, (n_sets, n, d); of use for `ntk_grams` and `ntk_crosses`."""
-        return profile(self.network, X.flatten(0, 1)).reshaped(len(X))
 
     def ntk_gram(self, points: Profile) -> Tensor:
         """NTK of a set of points with itself. Shape (n, n), exactly symmetric."""
@@ -139,9 +90,9 @@ class PopulationKernel:
         def add_up(some: list[slice]) -> Tensor:
             """What tiles left of the diagonal, and those on it, add to the result at their rows and at their columns."""
             added = torch.zeros_like(columns)
-            with _tiles(self.network, "ntk") as tile:
+            with borrowed_scratch() as scratch:
                 for rows in some:
-                    for part, block in tile.up_to_diagonal(points, rows):
+                    for part, block in self._up_to_diagonal(points, rows, "ntk", scratch):
                         added[rows].addmm_(block, columns[part])
                         if part != rows:
                             added[part].addmm_(block.T, columns[rows])
@@ -156,35 +107,17 @@ class PopulationKernel:
             total += added
         return total
 
-    def ntk_grams(self, points: Profile) -> Tensor:
-        """NTK of every set of a stack with itself. Shape (n_sets, n, n)."""
-        if (fused := fused_gram(self.network, points, "ntk")) is not None:
-            return fused
-        n_sets, n = points.directions.shape[:2]
-        matrices = points.directions.new_empty(n_sets, n, n)
-        for sets in _groups(n_sets, n * n, matrices.device):
-            matrices[sets] = pairs(self.network, points[sets], points[sets], "ntk", right_ends_with_left=True)
-        return matrices
-
-    def ntk_crosses(self, left: Profile, right: Profile) -> Tensor:
-        """NTK between two sets of points, for every pair of a stack. Shape (n_sets, n, m)."""
-        if (fused := fused_pairs(self.network, left, right, "ntk")) is not None:
-            return fused
-        (n_sets, n), m = left.directions.shape[:2], right.directions.shape[1]
-        matrices = left.directions.new_empty(n_sets, n, m)
-        for sets in _groups(n_sets, n * m, matrices.device):
-            matrices[sets] = pairs(self.network, left[sets], right[sets], "ntk")
-        return matrices
-
     def _gram(self, points: Profile, kind: Kind) -> Tensor:
-        if (fused := fused_gram(self.network, points, kind)) is not None:
-            return fused
+        if (matrix := fused_pairs(self.network, points, points, kind, is_gram=True)) is not None:
+            return matrix
+        if points.is_stack:
+            return self._stack(points, points, kind, is_gram=True)
         matrix = uninitialised(points.directions, len(points), len(points))
         height, _ = tile_shape(matrix.device)
 
         def fill(rows: slice) -> None:
-            with _tiles(self.network, kind) as tile:
-                for part, block in tile.up_to_diagonal(points, rows):
+            with borrowed_scratch() as scratch:
+                for part, block in self._up_to_diagonal(points, rows, kind, scratch):
                     matrix[rows, part] = block
                     matrix[part, rows] = block.T
 
@@ -192,48 +125,72 @@ class PopulationKernel:
         return matrix
 
     def _cross(self, left: Profile, right: Profile, kind: Kind) -> Tensor:
-        if (fused := fused_pairs(self.network, left, right, kind)) is not None:
-            return fused
+        if (matrix := fused_pairs(self.network, left, right, kind)) is not None:
+            return matrix
+        if left.is_stack:
+            return self._stack(left, right, kind)
         matrix = uninitialised(left.directions, len(left), len(right))
-        height, width = tile_shape(matrix.device)
 
-        def fill(rows: slice) -> None:
-            here = left[rows]
-            with _tiles(self.network, kind) as tile:
-                for part in _slices(len(right), width):
-                    matrix[rows, part] = tile(here, right[part])
+        def fill(rows: slice, part: slice, block: Tensor) -> None:
+            matrix[rows, part] = block
 
-        on_all_cores(fill, _slices(len(left), height), matrix.device)
+        self._tile_by_tile(left, right, kind, fill)
         return matrix
 
     def _product(self, left: Profile, right: Profile, columns: Tensor, kind: Kind) -> Tensor:
-        height, width = tile_shape(columns.device)
-        parts = [(right[part], columns[part]) for part in _slices(len(right), width)]
+        short_cut = expectations_of(self.network).shallow_product
+        if short_cut is not None and is_shallow(self.network, kind):
+            ends = (of_points for end in (left, right) for of_points in (end.directions, end.layers[0].variance))
+            product = short_cut(*ends, columns, self.network.weight_std**2, self.network.bias_scale**2)
+            if product is not None:
+                return product
         result = columns.new_zeros(len(left), columns.shape[1])
 
-        def short_cut(part: tuple[Profile, Tensor]) -> ShallowProduct | None:
-            make = expectations_of(self.network).shallow_product
-            if make is None or not is_shallow(self.network, kind):
-                return None
-            points, values = part
-            w2, b2 = self.network.weight_std**2, self.network.bias_scale**2
-            return make(points.directions, points.layers[0].variance, values, w2, b2)
+        def add_up(rows: slice, part: slice, block: Tensor) -> None:
+            if columns.device.type == "cpu":  # NumPy's product is faster for few columns
+                result[rows] += torch.from_numpy(block.numpy() @ columns[part].numpy())
+            else:
+                result[rows] += block @ columns[part]
 
-        short_cuts = on_all_cores(short_cut, parts, columns.device)
-        if short_cuts[0] is not None:
-            height = short_cuts[0].rows_at_a_time(len(left), height)
-
-        def add_up(rows: slice) -> None:
-            here = left[rows]
-            with _tiles(self.network, kind) as tile:
-                for (there, values), short in zip(parts, short_cuts, strict=True):
-                    result[rows] += tile.times(here, there, values, short)
-
-        on_all_cores(add_up, _slices(len(left), height), columns.device)
+        self._tile_by_tile(left, right, kind, add_up)
         return result
 
+    def _tile_by_tile(self, left: Profile, right: Profile, kind: Kind, take: Callable[[slice, slice, Tensor], None]) -> None:
+        """Hand over rows, columns and values of every tile between two sets of points; values are gone afterwards."""
+        height, width = tile_shape(left.directions.device)
 
-def _groups(n_sets: int, pairs_of_a_set: int, device: torch.device) -> list[slice]:
-    """As many sets at a time as the temporaries' budget holds."""
-    size = max(1, math.prod(tile_shape(device)) // pairs_of_a_set)
-    return [slice(start, start + size) for start in range(0, n_sets, size)]
+        def visit(rows: slice) -> None:
+            here = left[rows]
+            with borrowed_scratch() as scratch:
+                for part in _slices(len(right), width):
+                    take(rows, part, self._tile(here, right[part], kind, scratch))
+                    scratch.keep_only()
+
+        on_all_cores(visit, _slices(len(left), height), left.directions.device)
+
+    def _tile(self, left: Profile, right: Profile, kind: Kind, scratch: Scratch) -> Tensor:
+        values = fused_pairs(self.network, left, right, kind)
+        return pairs(self.network, left, right, kind, scratch) if values is None else values
+
+    def _up_to_diagonal(self, points: Profile, rows: slice, kind: Kind, scratch: Scratch) -> Iterator[tuple[slice, Tensor]]:
+        """Columns and values of every tile at some rows of a Gram matrix, from the exactly symmetric one on the diagonal on."""
+        here, height = points[rows], rows.stop - rows.start
+        _, width = tile_shape(points.directions.device)
+        for stop in range(rows.stop, 0, -width):
+            part = slice(max(0, stop - width), stop)
+            if stop != rows.stop:
+                yield part, self._tile(here, points[part], kind, scratch)
+            else:
+                block = pairs(self.network, here, points[part], kind, scratch, right_ends_with_left=True)
+                corner = block[:, -height:]
+                yield rows, torch.tril(corner) + torch.tril(corner, -1).T
+                yield slice(part.start, rows.start), block[:, :-height]
+            scratch.keep_only()
+
+    def _stack(self, left: Profile, right: Profile, kind: Kind, *, is_gram: bool = False) -> Tensor:
+        """Matrices of every pair of sets, as many at a time as the temporaries' budget holds. Shape (n_sets, n, m)."""
+        (n_sets, n), m = left.directions.shape[:2], right.directions.shape[1]
+        matrices = left.directions.new_empty(n_sets, n, m)
+        for sets in _slices(n_sets, max(1, math.prod(tile_shape(matrices.device)) // (n * m or 1))):
+            matrices[sets] = pairs(self.network, left[sets], right[sets], kind, right_ends_with_left=is_gram)
+        return matrices

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from unseed._expectations import Expectations, Points
-from unseed._expectations._geometry import Angles, first_layer_angles, first_layer_cosines, next_layer_angles, outer
+from unseed._expectations._angles import Angles, first_layer_angles, next_layer_angles, outer, relative_gap
 from unseed._expectations._scratch import Scratch
 from unseed.errors import InvalidInputError
-from unseed.networks import MLP, resolve_activation
+from unseed.networks import ACTIVATIONS, MLP, resolve_activation
 
 Kind = Literal["ntk", "nngp"]
 
@@ -52,6 +52,11 @@ class Profile:
     layers: tuple[Points, ...]
     diagonal: KernelValues
 
+    @property
+    def is_stack(self) -> bool:
+        """Whether these are several sets of points, of one size."""
+        return self.directions.ndim == 3
+
     def __len__(self) -> int:
         return len(self.directions)
 
@@ -62,10 +67,6 @@ class Profile:
         """Some points of every set of a stack, several times: (n_sets, k, m) places make n_sets · k sets of m points."""
         sets = torch.arange(len(rows), device=rows.device)[:, None, None]
         return self._mapped(lambda values: values[sets, rows].flatten(0, 1))
-
-    def reshaped(self, n_sets: int) -> Profile:
-        """The same points as a stack of sets of one size."""
-        return self._mapped(lambda values: values.reshape(n_sets, -1, *values.shape[1:]))
 
     def _mapped(self, function: Callable[[Tensor], Tensor]) -> Profile:
         layers = tuple(layer.mapped(function) for layer in self.layers)
@@ -78,7 +79,9 @@ def expectations_of(network: MLP) -> Expectations:
 
 
 def profile(network: MLP, X: Tensor) -> Profile:
-    """Everything the recursion needs of each row of X alone."""
+    """Everything the recursion needs of each row of X alone; of a stack of data sets, (n_sets, n, d), as a stack."""
+    if X.ndim == 3:
+        return profile(network, X.flatten(0, 1))._mapped(lambda values: values.reshape(*X.shape[:2], *values.shape[1:]))
     moments, w2, b2, start_b2 = _constants(network)
     inputs = X * torch.tensor(network.first_layer_factors(X.shape[1]), dtype=X.dtype, device=X.device)
     if start_b2 > 0:
@@ -113,8 +116,7 @@ def pairs(
     scratch = scratch or Scratch()
     moments, w2, b2, _ = _constants(network)
     same = right.directions.shape[-2] - left.directions.shape[-2] if right_ends_with_left else None
-    cosine = first_layer_cosines(left.directions, right.directions, scratch, same=same)
-    angles = first_layer_angles(left.directions, right.directions, cosine, scratch)
+    angles = first_layer_angles(left.directions, right.directions, scratch, same=same)
     if moments.shallow_tangent is not None and is_shallow(network, kind):
         values = moments.shallow_tangent(left.layers[0], right.layers[0], angles, scratch, w2).add_(b2)
     else:
@@ -136,15 +138,18 @@ def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, ang
     if b2 != start_b2:
         values.add_(b2 - start_b2)
     for layer, (here, there) in enumerate(zip(left.layers, right.layers, strict=True), start=1):
-        moments = expectations.pairs(here, there, angles, scratch, is_last=layer == network.depth)
+        is_last = layer == network.depth
+        value, derivative, gap = expectations.pairs(here, there, angles, scratch, is_last=is_last)
+        if gap is None and not is_last:
+            gap = relative_gap(value, here.power, there.power, scratch)
         # Θ ← w² (value + derivative · Θ) + b²
-        values = values.mul_(moments.derivative).add_(moments.value) if kind == "ntk" else moments.value
+        values = values.mul_(derivative).add_(value) if kind == "ntk" else value
         if w2 != 1:
             values.mul_(w2)
         if bias := b2 if kind == "ntk" else start_b2:
             values.add_(bias)
-        if moments.gap is not None:
-            angles = next_layer_angles(moments.gap, here.power, there.power, w2, start_b2, scratch)
+        if gap is not None:
+            angles = next_layer_angles(gap, here.power, there.power, w2, start_b2, scratch)
             scratch.keep_only(values, angles.cosine, angles.sine)
     return values
 
@@ -152,3 +157,34 @@ def _through_layers(network: MLP, left: Profile, right: Profile, kind: Kind, ang
 def _constants(network: MLP) -> tuple[Expectations, float, float, float]:
     """Moments of the activation, w², b² and what of b² is there at the start."""
     return expectations_of(network), network.weight_std**2, network.bias_scale**2, network.initial_bias_variance
+
+
+def ntk_of_scales(
+    X: Tensor, input_scale: Tensor, weight_std: Tensor, bias_scale: Tensor, activation: str, depth: int
+) -> Tensor:
+    """NTK of the rows of X, biases started from N(0, 1), as a function of scales to be differentiated. Shape (n, n).
+
+    Nearly parallel points lose the digits that `pairs` takes pains to keep; a criterion does not need them.
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, d)
+    input_scale : Tensor of shape (d,) or (1,)
+        Relevance of every feature, or one for all.
+    weight_std, bias_scale : Tensor of shape ()
+    activation : str
+        One whose moments can be differentiated.
+    depth : int
+    """
+    moments = resolve_activation(activation).expectations.of_covariance
+    if moments is None:
+        able = tuple(one.name for one in ACTIVATIONS if one.expectations.of_covariance is not None)
+        raise InvalidInputError(f"activation={activation!r} has no differentiable kernel; use one of {able}")
+    scaled = X * input_scale
+    covariance = weight_std**2 * (scaled @ scaled.T) + bias_scale**2
+    tangent = covariance
+    for _ in range(depth):
+        value, derivative = moments(covariance)
+        covariance = weight_std**2 * value + bias_scale**2
+        tangent = covariance + weight_std**2 * derivative * tangent
+    return tangent

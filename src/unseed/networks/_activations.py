@@ -10,10 +10,7 @@ from functools import cache, cached_property
 import torch
 from torch import Tensor
 
-from unseed._expectations import NODES, Expectations, HermiteExpansion, gaussian_mean
-from unseed._expectations import _erf as erf
-from unseed._expectations import _sin as sine
-from unseed._expectations._relu import RELU
+from unseed._expectations import ERF, NODES, RELU, SIN, WEIGHTS, Expectations, HermiteExpansion
 from unseed.errors import InvalidInputError
 
 ElementwiseFunction = Callable[[Tensor], Tensor]
@@ -73,7 +70,7 @@ class Activation:
         """The constant c_σ = 1 / E[σ(z)²]: it keeps the variance of a layer's output at one for a unit-variance input."""
         if self.second_moment is not None:
             return 1 / self.second_moment
-        return 1 / float(gaussian_mean(self.value(NODES) ** 2))
+        return 1 / float(self.value(NODES) ** 2 @ WEIGHTS)
 
     @cached_property
     def expectations(self) -> Expectations:
@@ -140,18 +137,12 @@ ACTIVATIONS = (
         blurred_derivative=lambda u, width: torch.special.ndtr(u / width),
         spellings=(torch.nn.functional.relu,),
     ),
-    Activation(
-        "erf",
-        torch.erf,
-        lambda u: 2 / math.sqrt(math.pi) * torch.exp(-(u**2)),
-        second_moment=erf.SECOND_MOMENT,
-        closed_form=erf.ERF,
-    ),
+    Activation("erf", torch.erf, lambda u: 2 / math.sqrt(math.pi) * torch.exp(-(u**2)), closed_form=ERF),
     Activation("tanh", torch.tanh, lambda u: 1 - torch.tanh(u).square(), spellings=(torch.nn.functional.tanh,)),
     Activation("gelu", torch.nn.functional.gelu, _gelu_derivative),
     Activation("softplus", lambda u: torch.logaddexp(u, torch.zeros_like(u)), torch.sigmoid),
     Activation("silu", torch.nn.functional.silu, _silu_derivative),
-    Activation("sin", torch.sin, torch.cos, second_moment=sine.SECOND_MOMENT, closed_form=sine.SIN),
+    Activation("sin", torch.sin, torch.cos, closed_form=SIN),
 )
 """The activations that have a name; there is no other list of them."""
 

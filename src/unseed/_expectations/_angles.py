@@ -9,13 +9,10 @@ propagated in a form without cancellation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -36,98 +33,45 @@ class Angles:
     sine: Tensor
     are_wide: bool = False
 
+    def radians(self, scratch: Scratch) -> Tensor:
+        """The angle itself, with all its digits wherever both sine and cosine have theirs."""
+        if self.are_wide and HAS_FAST_ARCS and self.cosine.device.type == "cpu":  # less than arctan2 takes, and as exact here
+            return elementwise("arccos", self.cosine, into=scratch.take(self.cosine, self.cosine.shape))
+        return elementwise("arctan2", self.sine, self.cosine, into=scratch.take(self.sine, self.sine.shape))
+
+    def complement(self, scratch: Scratch) -> Tensor:
+        """π/2 less the angle, on a CPU."""
+        arcsine = elementwise("arcsin", self.cosine, into=scratch.take(self.cosine, self.cosine.shape))
+        if not self.are_wide:
+            close = self.sine < CLOSE_SINE
+            arcsine[close] = math.pi / 2 - torch.atan2(self.sine[close], self.cosine[close])
+        return arcsine
+
 
 def outer(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     """One value per point of each side, shaped to meet in every pair: (..., n, 1) and (..., 1, m)."""
     return left[..., :, None], right[..., None, :]
 
 
-def first_layer_cosines(left: Tensor, right: Tensor, scratch: Scratch, *, same: int | None = None) -> Tensor:
-    """Cosines between unit vectors (or zero vectors, which count as orthogonal to everything), to rounding.
+def first_layer_angles(left: Tensor, right: Tensor, scratch: Scratch, *, same: int | None = None) -> Angles:
+    """Angles between unit vectors (or zero vectors, which count as orthogonal to everything).
 
-    A diagonal of points with themselves, ``same`` columns from the main one, is set to right angles: what is wanted there is
-    known already, and it is the one place where a series would need all its terms.
+    They have all their digits also where vectors are nearly parallel. A diagonal of points with themselves, ``same`` columns
+    from the main one, is set to right angles: what is wanted there is known already, and it is the one place where a series
+    would need all its terms.
     """
-    shape = (*left.shape[:-1], right.shape[-2])
-    cosine = torch.matmul(left, right.mT, out=scratch.take(left, shape))
+    cosine = torch.matmul(left, right.mT, out=scratch.take(left, (*left.shape[:-1], right.shape[-2])))
     if same is not None:
         cosine.diagonal(same, dim1=-2, dim2=-1).fill_(0.0)
-    return cosine
-
-
-def first_layer_angles(left: Tensor, right: Tensor, cosine: Tensor, scratch: Scratch) -> Angles:
-    """Angles whose cosines these are, with all their digits also where vectors are nearly parallel."""
     square = torch.addcmul(cosine.new_ones(()), cosine, cosine, value=-1.0, out=scratch.take(cosine, cosine.shape))
     are_wide = not square.numel() or bool(square.amin() >= CLOSE_SINE**2)
     if not are_wide:
         cosine.clamp_(-1.0, 1.0)
         square.clamp_min_(0.0)
-    sine = root_of(square)
+    sine = elementwise("sqrt", square, into=square)
     if not are_wide:
         _refine_close_pairs(sine, cosine, left, right)
     return Angles(cosine, sine, are_wide)
-
-
-def root_of(square: Tensor) -> Tensor:
-    """√, overwriting its argument."""
-    return _elementwise(square, torch.sqrt, np.sqrt, square)
-
-
-def angle_of(angles: Angles, scratch: Scratch) -> Tensor:
-    """The angle itself, with all its digits wherever both sine and cosine have theirs."""
-    if angles.are_wide and HAS_FAST_ARCS and angles.cosine.device.type == "cpu":
-        into = scratch.take(angles.cosine, angles.cosine.shape)
-        return _elementwise(angles.cosine, torch.acos, np.arccos, into)  # less than arctan2 takes, and as exact away from 0, π
-    return arctangent(angles.sine, angles.cosine, scratch)
-
-
-def arcsine_of(angles: Angles, scratch: Scratch) -> Tensor:
-    """π/2 less the angle, on a CPU."""
-    arcsine = _elementwise(angles.cosine, torch.asin, np.arcsin, scratch.take(angles.cosine, angles.cosine.shape))
-    if not angles.are_wide:
-        close = angles.sine < CLOSE_SINE
-        arcsine[close] = math.pi / 2 - torch.atan2(angles.sine[close], angles.cosine[close])
-    return arcsine
-
-
-def arctangent(sine: Tensor, cosine: Tensor, scratch: Scratch) -> Tensor:
-    """Angle, with all its digits wherever both of its arguments have theirs."""
-    angle = scratch.take(sine, sine.shape)
-    if _NUMPY_IS_VECTORISED and sine.device.type == "cpu":
-        np.arctan2(sine.numpy(), cosine.numpy(), out=angle.numpy())
-        return angle
-    return torch.atan2(sine, cosine, out=angle)
-
-
-def _numpy_is_vectorised() -> bool:
-    """Whether NumPy has a vector instruction set for arctan2 here: twice as fast as torch then, five times slower if not."""
-    try:
-        from numpy.lib.introspect import opt_func_info
-    except ImportError:  # NumPy 1
-        return False
-    found = opt_func_info(func_name="^arctan2$", signature="float64").get("arctan2", {})
-    return any(not str(kind["current"]).startswith("baseline") for kind in found.values())
-
-
-def _mkl_is_fast() -> bool:
-    """Whether torch has Intel's elementwise functions here, and they were made for this processor."""
-    cpus = Path("/proc/cpuinfo")
-    has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
-    return has_mkl and cpus.exists() and "GenuineIntel" in cpus.read_text()
-
-
-# Which library has the faster functions is a property of the machine, not timed, so that results do not depend on the moment.
-_NUMPY_IS_VECTORISED, MKL_IS_FAST = _numpy_is_vectorised(), _mkl_is_fast()
-HAS_FAST_ARCS = _NUMPY_IS_VECTORISED or MKL_IS_FAST
-
-
-def _elementwise(
-    values: Tensor, by_torch: Callable[..., Tensor], by_numpy: Callable[..., npt.NDArray[Any]], into: Tensor
-) -> Tensor:
-    if values.device.type == "cpu" and not MKL_IS_FAST:
-        by_numpy(values.numpy(), out=into.numpy())
-        return into
-    return by_torch(values, out=into)
 
 
 def _refine_close_pairs(sine: Tensor, cosine: Tensor, left: Tensor, right: Tensor) -> None:
@@ -140,10 +84,16 @@ def _refine_close_pairs(sine: Tensor, cosine: Tensor, left: Tensor, right: Tenso
         sine[at] = (gap * (2 - gap)).sqrt()
 
 
+def relative_gap(value: Tensor, left_power: Tensor, right_power: Tensor, scratch: Scratch) -> Tensor:
+    """Return 1 - value / √(power · power'), taking silent points (power 0) as orthogonal to all others."""
+    inverse, other_inverse = outer(*(torch.where(power > 0, power.rsqrt(), 0.0) for power in (left_power, right_power)))
+    return torch.mul(value, inverse, out=scratch.take(value, value.shape)).mul_(other_inverse).neg_().add_(1.0)
+
+
 def next_layer_angles(
     gap: Tensor, left_power: Tensor, right_power: Tensor, weight_variance: float, bias_variance: float, scratch: Scratch
 ) -> Angles:
-    """Angles after a layer, from those of its activations.
+    """Angles of the pre-activations that a layer feeds into the next.
 
     Parameters
     ----------
@@ -167,4 +117,35 @@ def next_layer_angles(
     gap.clamp_(0.0, 2.0)
     cosine = torch.neg(gap, out=scratch.take(gap, gap.shape)).add_(1.0)
     sine = torch.mul(gap, gap, out=scratch.take(gap, gap.shape)).neg_().add_(gap, alpha=2.0)
-    return Angles(cosine, root_of(sine))
+    return Angles(cosine, elementwise("sqrt", sine, into=sine))
+
+
+def elementwise(name: str, *arguments: Tensor, into: Tensor) -> Tensor:
+    """A function of that name, by whichever of NumPy and torch is the faster on this machine."""
+    if into.device.type == "cpu" and (_NUMPY_IS_VECTORISED if name == "arctan2" else not MKL_IS_FAST):
+        getattr(np, name)(*(argument.numpy() for argument in arguments), out=into.numpy())
+        return into
+    by_torch: Tensor = getattr(torch, name)(*arguments, out=into)
+    return by_torch
+
+
+def _numpy_is_vectorised() -> bool:
+    """Whether NumPy has a vector instruction set for arctan2 here: twice as fast as torch then, five times slower if not."""
+    try:
+        from numpy.lib.introspect import opt_func_info
+    except ImportError:  # NumPy 1
+        return False
+    found = opt_func_info(func_name="^arctan2$", signature="float64").get("arctan2", {})
+    return any(not str(kind["current"]).startswith("baseline") for kind in found.values())
+
+
+def _mkl_is_fast() -> bool:
+    """Whether torch has Intel's elementwise functions here, and they were made for this processor."""
+    cpus = Path("/proc/cpuinfo")
+    has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    return has_mkl and cpus.exists() and "GenuineIntel" in cpus.read_text()
+
+
+# Which library has the faster functions is a property of the machine, not timed, so that results do not depend on the moment.
+_NUMPY_IS_VECTORISED, MKL_IS_FAST = _numpy_is_vectorised(), _mkl_is_fast()
+HAS_FAST_ARCS = _NUMPY_IS_VECTORISED or MKL_IS_FAST

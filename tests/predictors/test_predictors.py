@@ -3,14 +3,15 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from unseed import MLP, Converged, GradientFlow, KernelEngine, LinearizedEngine
+from unseed import MLP, Converged, GradientFlow, KernelEngine, LinearizedEngine, PNCRegressor
 from unseed import _resampling as resampling
 from unseed._predictors import CheckedRows, EnsembleReplicates, PNCReplicates, with_members
 from unseed._random import Streams
 from unseed._scaling import Scaling
+from unseed._solvers import DualRidge
 from unseed.engines import NewPoints, Task
 from unseed.errors import NotAvailableError
-from unseed.kernels import ntk
+from unseed.kernels import PopulationKernel, ntk
 from unseed.networks import ZeroMean
 
 RNG = np.random.default_rng(0)
@@ -99,3 +100,27 @@ def test_ensembles_average_their_members():
     expected = networks.reshape(3, 3, 4, 1).var(axis=1, ddof=1).mean(axis=0) / 3
     assert_allclose(ensemble.at(X_NEW).procedural_variance(), expected, rtol=1e-12)
     assert np.isnan(EnsembleReplicates(trained, repeated, PLAIN, CPU, 1).at(X_NEW).procedural_variance()).all()
+
+
+@pytest.mark.parametrize("interval", ["truth", "cheap_bootstrap"])
+def test_a_prediction_without_interval_takes_one_pass_over_the_kernel_and_nothing_else(interval, monkeypatch):
+    reg = PNCRegressor(network=NETWORK, regularization=0.01, interval=interval, random_state=0).fit(X, Y[:, 0])
+    expected = reg.get_prediction(X_NEW).mean
+    reg.fit(X, Y[:, 0])
+    products, product = [], PopulationKernel.ntk_product
+
+    def counted(kernel, points, rows, weights):
+        products.append((len(points), len(rows), *weights.shape))
+        return product(kernel, points, rows, weights)
+
+    def refused(*arguments, **options):
+        raise AssertionError("this is for intervals")
+
+    monkeypatch.setattr(PopulationKernel, "ntk_product", counted)
+    for kind, names in ((DualRidge, ("solve", "whiten", "factorise")), (PopulationKernel, ("ntk_cross", "ntk_gram"))):
+        for name in names:
+            monkeypatch.setattr(kind, name, refused)
+    assert_allclose(reg.predict(X_NEW), expected, rtol=1e-12)
+    assert products == [(4, 15, 15, 1)]  # one column: the labels of the replicate that stands for these data
+    assert not {"left_out", "misfit", "noise", "noise_variance", "scores"} & set(vars(reg._replicates))
+    assert not {"factors", "amplitude"} & set(vars(reg._replicates.trained))

@@ -105,10 +105,10 @@ def train_dropout(
 def _pace(objective: Objective, rate: float, trainer: int | GradientDescent) -> tuple[int, float, Tensor]:
     """Steps, momentum and learning rate."""
     # masks of the survivors multiply the curvature by up to 1/(1 − rate)
-    safe = (1 - rate) / objective.largest_curvature()[:, None]
+    safe = (1 - rate) * objective.rates("auto")[:, None]
     if not isinstance(trainer, GradientDescent):
-        return trainer, _MOMENTUM, (1 - _MOMENTUM) * safe
-    return trainer.steps, 0.0, safe / 2 if isinstance(trainer.rate, str) else torch.full_like(safe, float(trainer.rate))
+        return trainer, _MOMENTUM, 2 * (1 - _MOMENTUM) * safe
+    return trainer.steps, 0.0, safe if trainer.rate == "auto" else objective.rates(trainer.rate)[:, None]
 
 
 def _draw_kept(batch: MLPBatch, rate: float, generator: np.random.Generator, like: Tensor) -> list[Tensor]:

@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from unseed._predictors.scaled import ScaledNetworks
+from unseed._predictors.scaled import Query, ScaledNetworks
 from unseed._resampling import Plan
 from unseed._results import FloatArray
 from unseed._state import State
-from unseed.engines import NewPoints
 from unseed.errors import NotAvailableError
 
 _NO_POSTERIOR = "interval='truth' is for PNCRegressor; use 'sectioning' or another resampling method"
@@ -46,30 +45,19 @@ class EnsembleReplicates(ScaledNetworks):
         }
 
 
-@dataclass(eq=False)
-class EnsembleQuery:
-    """What ensembles say about a chunk of new points, in the user's units."""
-
-    networks: EnsembleReplicates
-    X: FloatArray
-
-    @property
-    def sizes(self) -> FloatArray:
-        """Number of observations behind each replicate. Shape (n_replicates,)."""
-        return self.networks.sizes
+class EnsembleQuery(Query[EnsembleReplicates]):
+    """What ensembles say about f(x)."""
 
     @cached_property
     def members(self) -> FloatArray:
         """Predictions of every member. Shape (n_replicates, n_members, n_points, n_outputs)."""
         networks = self.networks
-        outputs = networks.trained.predict(NewPoints(networks.inputs(self.X)))[:, :, 0]
-        values = networks.scaling.from_labels(outputs)
+        values = networks.scaling.from_labels(networks.trained.predict(self.points)[:, :, 0])
         return values.reshape(-1, networks.members, *values.shape[1:])
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Mean over members. Shape (n_replicates, n_points, n_outputs)."""
-        here = self if X is self.X else self.networks.at(X)
-        return np.asarray(here.members.mean(axis=1))
+        return np.asarray(self.at(X).members.mean(axis=1))
 
     def procedural_variance(self) -> FloatArray:
         """Variance over seeds left in the mean of the members, estimated from them; NaN for one member: not known.

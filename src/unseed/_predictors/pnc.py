@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unseed._predictors.scaled import ScaledNetworks
+from unseed._predictors.scaled import Query, ScaledNetworks
 from unseed._residuals import Misfit, NoiseModel
 from unseed._results import FloatArray, KnownLaw
 from unseed._state import Record, State
@@ -22,18 +23,11 @@ from unseed.networks import InitialMean
 
 @dataclass(frozen=True)
 class CheckedRows:
-    """Training rows whose leave-one-out errors are looked at, in the user's units.
+    """Training rows whose leave-one-out errors are looked at, in the user's units."""
 
-    Attributes
-    ----------
-    indices : array of shape (m,)
-    X : array of shape (m, ...)
-    y : array of shape (m, n_outputs)
-    """
-
-    indices: npt.NDArray[np.int64]
-    X: FloatArray
-    y: FloatArray
+    indices: npt.NDArray[np.int64]  # (m,)
+    X: FloatArray  # (m, ...)
+    y: FloatArray  # (m, n_outputs)
 
     def state(self) -> State:
         """Everything."""
@@ -49,8 +43,7 @@ class CheckedRows:
         return cls(indices.astype(np.int64), X, record.array("y", len(indices), n_outputs))
 
 
-@dataclass(frozen=True)
-class LeftOutErrors:
+class LeftOutErrors(NamedTuple):
     """Leave-one-out errors of the checked rows and the posterior variance of the predictions, in the user's units."""
 
     errors: FloatArray  # (m, n_outputs)
@@ -149,31 +142,12 @@ class PNCReplicates(ScaledNetworks):
         }
 
 
-@dataclass(eq=False)
-class PNCQuery:
-    """What PNC predictors say about a chunk of new points, in the user's units.
-
-    Interval methods see it as their `Replicates`: they hand back the ``X`` that they were given, and whatever one answer has
-    needed (inputs, profile, cross-kernel, predictions) is there for the next.
-    """
-
-    networks: PNCReplicates
-    X: FloatArray
-    is_shared: bool = False
-
-    @cached_property
-    def points(self) -> NewPoints:
-        """The points as the networks see them."""
-        return NewPoints(self.networks.inputs(self.X), self.is_shared)
-
-    @property
-    def sizes(self) -> FloatArray:
-        """Number of observations behind each replicate. Shape (n_replicates,)."""
-        return self.networks.sizes
+class PNCQuery(Query[PNCReplicates]):
+    """What PNC predictors say about f(x)."""
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Base − auxiliary + s̄. Shape (n_replicates, n_points, n_outputs)."""
-        return self._here(X)._predictions
+        return self.at(X)._predictions
 
     def centre(self) -> FloatArray:
         """Mean over the replicates that stand for these data: all that a prediction without interval needs."""
@@ -181,13 +155,12 @@ class PNCQuery:
 
     def influence(self, X: FloatArray) -> FloatArray:
         """Influence of every row on the full-data prediction. Shape (n_rows, n_points, n_outputs)."""
-        here = self._here(X)
-        return self.networks.scaling.from_differences(self.networks.trained.influence(here.points))
+        return self.networks.scaling.from_differences(self.networks.trained.influence(self.at(X).points))
 
     def posterior_variance(self, X: FloatArray, minus: PNCQuery | None = None) -> FloatArray:
         """At points, or of f(x) − f(x') for the points of another query. Shape (n_points, n_outputs)."""
-        here, other = self._here(X), None if minus is None else minus.points
-        return self.networks.scaling.from_variances(self.networks.trained.posterior_variance(here.points, other))
+        other = None if minus is None else minus.points
+        return self.networks.scaling.from_variances(self.networks.trained.posterior_variance(self.at(X).points, other))
 
     def misfit_variance(self, X: FloatArray) -> FloatArray:
         """Square of the structure that the network has left in its errors. Shape (n_points, n_outputs)."""
@@ -195,7 +168,7 @@ class PNCQuery:
 
     def rival_variance(self, X: FloatArray) -> FloatArray:
         """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
-        return np.asarray(self._here(X).distance_to_rival() ** 2)
+        return np.asarray(self.at(X).distance_to_rival() ** 2)
 
     def distance_to_rival(self) -> FloatArray:
         """Prediction of the rival less our own, zero where there is none. Shape (n_points, n_outputs)."""
@@ -221,9 +194,6 @@ class PNCQuery:
             variance = (self._outputs[:, :, 1] - self._mean).square().mean(0)
         return self.networks.scaling.from_variances(variance)
 
-    def _here(self, X: FloatArray) -> PNCQuery:
-        return self if X is self.X else self.networks.at(X)
-
     @cached_property
     def _mean(self) -> Tensor:
         """s̄ at the points."""
@@ -244,6 +214,45 @@ class PNCQuery:
     def _in_units(self, outputs: Tensor) -> FloatArray:
         base, auxiliary = outputs.unbind(2)
         return self.networks.scaling.from_labels(base - auxiliary + self._mean)
+
+
+class ContrastQuery(Query[PNCReplicates]):
+    """What PNC predictors say about f(x) − f(x'), pairs of points side by side: X of shape (n_points, 2, ...)."""
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Shape (n_replicates, n_points, n_outputs)."""
+        left, right = self.at(X)._sides
+        return left.predict(left.X) - right.predict(right.X)
+
+    def influence(self, X: FloatArray) -> FloatArray:
+        """Shape (n_rows, n_points, n_outputs)."""
+        left, right = self.at(X)._sides
+        return left.influence(left.X) - right.influence(right.X)
+
+    def posterior_variance(self, X: FloatArray) -> FloatArray:
+        """Shape (n_points, n_outputs)."""
+        left, right = self.at(X)._sides
+        return left.posterior_variance(left.X, minus=right)
+
+    def misfit_variance(self, X: FloatArray) -> FloatArray:
+        """Of the difference that the structure makes. Shape (n_points, n_outputs)."""
+        left, right = (self.networks.features(X[:, side]) for side in (0, 1))
+        return self.networks.misfit.between(left, right)
+
+    def rival_variance(self, X: FloatArray) -> FloatArray:
+        """Shape (n_points, n_outputs)."""
+        left, right = self.at(X)._sides
+        return np.asarray((left.distance_to_rival() - right.distance_to_rival()) ** 2)
+
+    def noise_variance(self) -> FloatArray:
+        """Of the difference of two new observations. Shape (n_points, n_outputs)."""
+        left, right = self._sides
+        return np.asarray(left.noise_variance() + right.noise_variance())
+
+    @cached_property
+    def _sides(self) -> tuple[PNCQuery, PNCQuery]:
+        left, right = (self.networks.at(self.X[:, side], is_shared=self.is_shared) for side in (0, 1))
+        return left, right
 
 
 @dataclass(frozen=True)

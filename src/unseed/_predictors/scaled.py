@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch import Tensor
 from unseed._resampling import Plan
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
-from unseed.engines import Trained
+from unseed.engines import NewPoints, Trained
 
 _NUMBERS_AT_A_TIME = 1 << 23  # numbers per array while new points are handled: 64 MB
 
@@ -31,7 +32,7 @@ def chunks(X: FloatArray, numbers_per_point: int) -> list[FloatArray]:
 
 @dataclass(frozen=True)
 class ScaledNetworks:
-    """What every predictor shares; questions about new points go to what its ``at`` gives."""
+    """What all predictors share; questions about new points go to a `Query`."""
 
     trained: Trained
     plan: Plan
@@ -51,3 +52,33 @@ class ScaledNetworks:
     def inputs(self, X: FloatArray) -> Tensor:
         """Rows as the network sees them."""
         return torch.tensor(self.scaling.to_network(X), dtype=torch.float64, device=self.device)
+
+
+Networks = TypeVar("Networks", bound=ScaledNetworks)
+
+
+@dataclass(eq=False)
+class Query(Generic[Networks]):
+    """What predictors say about a chunk of new points, in the user's units.
+
+    Interval methods see it as their `Replicates`: they hand back the ``X`` that they were given, and whatever one answer has
+    needed (inputs, profile, cross-kernel, predictions) is there for the next.
+    """
+
+    networks: Networks
+    X: FloatArray
+    is_shared: bool = False
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Number of observations behind each replicate. Shape (n_replicates,)."""
+        return self.networks.sizes
+
+    @cached_property
+    def points(self) -> NewPoints:
+        """The points as the networks see them."""
+        return NewPoints(self.networks.inputs(self.X), self.is_shared)
+
+    def at(self, X: FloatArray) -> Self:
+        """Itself, or the same question about other points."""
+        return self if X is self.X else type(self)(self.networks, X)

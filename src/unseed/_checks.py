@@ -11,14 +11,8 @@ from unseed.errors import InvalidInputError
 
 
 def check_whole_number(name: str, value: Any, at_least: int, reason: str = "") -> int:
-    """Return a whole number of at least ``at_least``.
-
-    Examples
-    --------
-    >>> check_whole_number("depth", 2, at_least=1)
-    2
-    """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < at_least:
+    """Return a whole number of at least ``at_least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
         raise InvalidInputError(
             f"{name}={value!r} must be a whole number of at least {at_least}" + (f"; {reason}" if reason else "")
         )
@@ -26,47 +20,36 @@ def check_whole_number(name: str, value: Any, at_least: int, reason: str = "") -
 
 
 def check_number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
-    """Return a finite number above, or at least, a bound.
-
-    Examples
-    --------
-    >>> check_number("rate", 0.5, above=0)
-    0.5
-    """
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
-    fits = is_number and math.isfinite(value)
-    if fits and above is not None:
-        fits = value > above
-    if fits and at_least is not None:
-        fits = value >= at_least
-    if not fits:
+    """Return a finite number above, or at least, a bound."""
+    fits = _is_number(value) and math.isfinite(value)
+    if not fits or (above is not None and not value > above) or (at_least is not None and not value >= at_least):
         bound = f" > {above:g}" if above is not None else f" >= {at_least:g}" if at_least is not None else ""
         raise InvalidInputError(f"{name}={value!r} must be a finite number{bound}")
     return float(value)
 
 
 def check_share(name: str, value: Any) -> float:
-    """Return a number strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> check_share("tolerance", 1e-6)
-    1e-06
-    """
-    is_number = isinstance(value, (float, np.floating))
-    if not is_number or not 0.0 < value < 1.0:
+    """Return a number strictly between 0 and 1."""
+    if not _is_number(value) or not 0.0 < value < 1.0:
         raise InvalidInputError(f"{name}={value!r} must be a number strictly between 0 and 1")
     return float(value)
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """Return True or False, not something that merely counts as one of them.
+def check_level(level: float, name: str = "level") -> float:
+    """Return a confidence level strictly between 0 and 1."""
+    if not _is_number(level) or not 0.0 < level < 1.0:
+        raise InvalidInputError(
+            f"{name}={level!r} is not a confidence level; give a number strictly between 0 and 1, such as 0.95"
+        )
+    return float(level)
 
-    Examples
-    --------
-    >>> check_flag("standardize", True)
-    True
-    """
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return True or False, not something that merely counts as one of them."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidInputError(f"{name}={value!r} must be True or False")
     return bool(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

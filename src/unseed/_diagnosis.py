@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,11 +18,7 @@ from unseed.networks import MLP
 
 
 def diagnose(
-    replicates: PNCReplicates,
-    interval: IntervalMethod,
-    probe: FloatArray,
-    choice: Choice,
-    X: FloatArray | None = None,
+    replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray, choice: Choice, X: FloatArray | None = None
 ) -> Diagnosis:
     """Collect the findings that apply to these networks.
 
@@ -35,26 +33,26 @@ def diagnose(
     X : array or None
         New points that may be far from the training rows.
     """
+    estimate = interval.estimate(replicates.at(probe, is_shared=True), probe)
+    half_width = float(two_sided_quantile(0.95, estimate.degrees_of_freedom) * estimate.standard_error.mean())
 
     def in_half_widths(differences: Tensor) -> float:
-        half = _half_width(replicates, interval, probe)
         size = float(np.abs(replicates.scaling.from_differences(differences)).mean())
-        return size / half if half > 0 else np.inf
+        return size / half_width if half_width > 0 else np.inf
 
     conditions = replicates.trained.conditions(Probe(NewPoints(replicates.inputs(probe)), in_half_widths))
-    findings: list[Finding | None] = [*conditions, *_bias(replicates, interval, probe)]
-    outlook = ""
+    findings = [*conditions, *_bias(replicates, probe, half_width)]
+    if not replicates.has_posterior:
+        return Diagnosis(tuple(findings))
+    findings += [*_left_out_errors(replicates), *_better_network(replicates, choice)]
     far: tuple[int, ...] = ()
-    if replicates.has_posterior:
-        findings += [*_left_out_errors(replicates), _better_network(replicates, choice)]
-        outlook = _outlook(replicates)
-        if X is not None:
-            finding, far = _far_points(replicates, X)
-            findings.append(finding)
-    return Diagnosis(tuple(finding for finding in findings if finding is not None), outlook, far)
+    if X is not None:
+        far = _far_points(replicates, X)
+        findings.append(_extrapolation(len(far) / max(len(X), 1)))
+    return Diagnosis(tuple(findings), _outlook(replicates), far)
 
 
-def _left_out_errors(replicates: PNCReplicates) -> list[Finding]:
+def _left_out_errors(replicates: PNCReplicates) -> Iterator[Finding]:
     """What leave-one-out errors say, the worst output of each."""
     errors, variance = replicates.left_out.errors, replicates.left_out.variance
     checked = replicates.checked
@@ -62,45 +60,43 @@ def _left_out_errors(replicates: PNCReplicates) -> list[Finding]:
     mean_square = np.maximum((errors**2).mean(axis=0), tiny)
     noise = replicates.noise_at(checked.X)
     spread = np.maximum(checked.y.var(axis=0), tiny)
-    return [
-        Finding(
-            "structure left in the errors, share of them",
-            float((replicates.misfit.mean_square / mean_square).max()),
-            0.1,
-            "the network misses part of the function: try AutoNetwork(max_rows=...) with more rows, or features of your own",
-            "The errors look like noise: no pattern is left in them.",
-            "There is a pattern left in the errors.",
-        ),
-        Finding(
-            "left-out errors over what is expected, squared",
-            float((errors**2 / np.maximum(variance + noise, tiny)).mean(axis=0).max()),
-            2.0,
-            "the model expects smaller errors than it makes: use network='auto', or look for outliers",
-            "Rows left out one at a time are missed by no more than the model expects.",
-            "Rows left out one at a time are missed by more than the model expects.",
-        ),
-        Finding(
-            "noise, share of the variance of y",
-            float((noise.mean(axis=0) / spread).max()),
-            0.95,
-            "hardly anything but noise is seen in y: more rows or other features are needed",
-            "The features explain more than noise.",
-            "Almost everything in y looks like noise to this model.",
-        ),
-    ]
+    yield Finding(
+        "structure left in the errors, share of them",
+        float((replicates.misfit.mean_square / mean_square).max()),
+        0.1,
+        "the network misses part of the function: try AutoNetwork(max_rows=...) with more rows, or features of your own",
+        "The errors look like noise: no pattern is left in them.",
+        "There is a pattern left in the errors.",
+    )
+    yield Finding(
+        "left-out errors over what is expected, squared",
+        float((errors**2 / np.maximum(variance + noise, tiny)).mean(axis=0).max()),
+        2.0,
+        "the model expects smaller errors than it makes: use network='auto', or look for outliers",
+        "Rows left out one at a time are missed by no more than the model expects.",
+        "Rows left out one at a time are missed by more than the model expects.",
+    )
+    yield Finding(
+        "noise, share of the variance of y",
+        float((noise.mean(axis=0) / spread).max()),
+        0.95,
+        "hardly anything but noise is seen in y: more rows or other features are needed",
+        "The features explain more than noise.",
+        "Almost everything in y looks like noise to this model.",
+    )
 
 
-def _better_network(replicates: PNCReplicates, choice: Choice) -> Finding | None:
+def _better_network(replicates: PNCReplicates, choice: Choice) -> Iterator[Finding]:
     """Evidence per row that a few other networks have more than the one trained."""
     if not isinstance(choice.network, MLP) or choice.selection is not None:
-        return None
+        return
     checked, scaling = replicates.checked, replicates.scaling
     rows = slice(0, SCREENING_ROWS)
     inputs = replicates.inputs(checked.X[rows])
     labels = torch.tensor(scaling.to_labels(checked.y[rows]), device=inputs.device)
     labels = labels - replicates.initial_mean(checked.X[rows], inputs)
     ahead = evidence_ahead(inputs, labels, choice.network, choice.regularization * replicates.sizes.max())
-    return Finding(
+    yield Finding(
         "evidence per row that another network has more",
         ahead,
         0.2,
@@ -133,42 +129,36 @@ def _outlook(replicates: PNCReplicates) -> str:
     )
 
 
-def _far_points(replicates: PNCReplicates, X: FloatArray) -> tuple[Finding, tuple[int, ...]]:
+def _far_points(replicates: PNCReplicates, X: FloatArray) -> tuple[int, ...]:
     """Points further from the training rows than any of these is from the others, by what the network can know there."""
     limit = replicates.left_out.variance.max(axis=0)
     pieces = chunks(X, replicates.trained.numbers_per_point)
     variances = np.concatenate([replicates.at(piece).posterior_variance(piece) for piece in pieces])
-    far = np.flatnonzero((variances > limit).any(axis=1))
-    finding = Finding(
+    return tuple(np.flatnonzero((variances > limit).any(axis=1)).tolist())
+
+
+def _extrapolation(share: float) -> Finding:
+    return Finding(
         "points far from the training rows, share",
-        len(far) / max(len(X), 1),
+        share,
         0.05,
         "predictions there are extrapolated, and so are their intervals; see `far_points`",
         "Few or none of the rows here lie outside what the training rows cover.",
         "Many of the rows here lie outside what the training rows cover.",
     )
-    return finding, tuple(int(i) for i in far)
 
 
-def _bias(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> list[Finding]:
+def _bias(replicates: PNCReplicates, probe: FloatArray, half_width: float) -> Iterator[Finding]:
     """How far the resamples lie to one side of the full-data prediction, in half widths."""
     if len(replicates.plan.counts) < 3 or len(replicates.plan.reference) > 1:
-        return []
+        return
     centre, *others = replicates.predict(probe)
-    shift = np.abs(np.mean(others, axis=0) - centre).mean()
-    half = _half_width(replicates, interval, probe)
-    return [
-        Finding(
-            "bias of the resamples, in half widths",
-            float(shift / half) if half > 0 else 0.0,
-            0.5,
-            "bias rivals the spread: another network or more data would help; sectioning at least widens with it",
-            "Fits to parts of the data scatter around the full fit instead of leaning to one side.",
-            "Fits to parts of the data all lean to one side of the full fit: there is bias that more data would move.",
-        )
-    ]
-
-
-def _half_width(replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray) -> float:
-    estimate = interval.estimate(replicates.at(probe, is_shared=True), probe)
-    return float(two_sided_quantile(0.95, estimate.degrees_of_freedom) * estimate.standard_error.mean())
+    shift = float(np.abs(np.mean(others, axis=0) - centre).mean())
+    yield Finding(
+        "bias of the resamples, in half widths",
+        shift / half_width if half_width > 0 else 0.0,
+        0.5,
+        "bias rivals the spread: another network or more data would help; sectioning at least widens with it",
+        "Fits to parts of the data scatter around the full fit instead of leaning to one side.",
+        "Fits to parts of the data all lean to one side of the full fit: there is bias that more data would move.",
+    )

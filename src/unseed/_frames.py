@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unseed._results import FloatArray
+import numpy as np
+import numpy.typing as npt
 
 
 def index_of(X: Any) -> Any:
@@ -22,12 +23,18 @@ def names_of(y: Any) -> Sequence[Any]:
     return [name] if name not in (None, "") else []  # polars calls a nameless series ""
 
 
-def to_pandas(values: FloatArray, index: Any, names: Sequence[Any]) -> Any:
-    """Series or data frame with the rows' index and the outputs' names."""
+def pandas_for(what: str) -> Any:
+    """The module pandas, or what cannot be done without."""
     try:
         import pandas as pd
     except ImportError as missing:
-        raise ImportError("pandas output needs pandas; install it with: pip install 'unseed[frames]'") from missing
+        raise ImportError(f"{what} needs pandas; install it with: pip install 'unseed[frames]'") from missing
+    return pd
+
+
+def to_pandas(values: npt.NDArray[np.float64], index: Any, names: Sequence[Any]) -> Any:
+    """Series or data frame with the rows' index and the outputs' names."""
+    pd = pandas_for("pandas output")
     if values.ndim == 1:
         return pd.Series(values, index=index, name=names[0] if names else None)
     return pd.DataFrame(values, index=index, columns=list(names) or None)

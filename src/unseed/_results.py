@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from unseed._simultaneous import can_be_simulated, quantile_of_largest
+from unseed._checks import check_level as check_level
+from unseed._frames import pandas_for
+from unseed._quantiles import can_be_simulated, quantile_of_largest
+from unseed._quantiles import two_sided_quantile as two_sided_quantile
 from unseed.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -20,38 +23,6 @@ FloatArray = npt.NDArray[np.float64]
 
 MAX_JOINT_POINTS = 2000
 """Above so many points, a simultaneous band is Bonferroni's."""
-
-
-def check_level(level: float, name: str = "level") -> float:
-    """Return a confidence level strictly between 0 and 1, or say why it cannot be one.
-
-    Examples
-    --------
-    >>> check_level(0.9)
-    0.9
-    """
-    is_number = isinstance(level, (int, float, np.integer, np.floating)) and not isinstance(level, bool)
-    if not is_number or not 0.0 < level < 1.0:
-        raise InvalidInputError(
-            f"{name}={level!r} is not a confidence level; give a number strictly between 0 and 1, such as 0.95"
-        )
-    return float(level)
-
-
-def two_sided_quantile(level: float, degrees_of_freedom: float) -> float:
-    """Quantile q with P(|T| <= q) = level for Student's t, or the normal law at infinite degrees of freedom.
-
-    Computed from the upper tail, so that a level close to 1 keeps all its digits.
-
-    Examples
-    --------
-    >>> round(two_sided_quantile(0.95, 3), 3), round(two_sided_quantile(0.95, np.inf), 3)
-    (3.182, 1.96)
-    """
-    from scipy.special import ndtri, stdtrit
-
-    upper_tail = (1.0 - check_level(level)) / 2.0
-    return float(-ndtri(upper_tail) if np.isinf(degrees_of_freedom) else -stdtrit(degrees_of_freedom, upper_tail))
 
 
 def _frozen(values: FloatArray) -> FloatArray:
@@ -279,10 +250,7 @@ class Prediction:
 
         With several outputs the columns have two levels: output, then quantity.
         """
-        try:
-            import pandas as pd
-        except ImportError as missing:
-            raise ImportError("summary_frame needs pandas; install it with: pip install 'unseed[frames]'") from missing
+        pandas = pandas_for("summary_frame")
         confidence, observation = self.conf_int(level), self.pred_int(level)
         columns = {
             "mean": self.mean,
@@ -292,12 +260,15 @@ class Prediction:
             "obs_ci_lower": observation[..., 0],
             "obs_ci_upper": observation[..., 1],
         }
-        index = self.index if self.index is not None else pd.RangeIndex(len(self.mean))
+        index = self.index if self.index is not None else pandas.RangeIndex(len(self.mean))
+        frame: pd.DataFrame
         if self.mean.ndim == 1:
-            return pd.DataFrame(columns, index=index)
+            frame = pandas.DataFrame(columns, index=index)
+            return frame
         names = self.output_names or [f"y{i}" for i in range(self.mean.shape[1])]
-        frames = [pd.DataFrame({key: value[:, i] for key, value in columns.items()}, index=index) for i in range(len(names))]
-        return pd.concat(frames, axis=1, keys=list(names))
+        outputs = [{key: value[:, i] for key, value in columns.items()} for i in range(len(names))]
+        frame = pandas.concat([pandas.DataFrame(own, index=index) for own in outputs], axis=1, keys=list(names))
+        return frame
 
     def _half_width(self, level: float) -> FloatArray:
         return two_sided_quantile(level, self.degrees_of_freedom) * self.standard_error

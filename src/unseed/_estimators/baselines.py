@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +20,6 @@ from unseed._estimators.training import (
     restore_networks,
 )
 from unseed._predictors import DropoutNetwork, EnsembleQuery, EnsembleReplicates, train_dropout, with_members
-from unseed._random import RandomState
 from unseed._results import Estimate, FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import Choice
@@ -29,9 +29,10 @@ from unseed.engines import Engine, Task, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, resolve_interval
 from unseed.losses import Squared
-from unseed.networks import MLP, ModuleFactory, make_batch
+from unseed.networks import MLP, make_batch
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeepEnsembleRegressor(IntervalRegressor):
     """Average of a few networks trained from different seeds.
 
@@ -57,33 +58,13 @@ class DeepEnsembleRegressor(IntervalRegressor):
     (5, 2, 1)
     """
 
-    _replicates: EnsembleReplicates
-    _task: Task
+    members: int = 5
+    interval: str | IntervalMethod | None = "members"
+    engine: str | Engine = "network"
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        members: int = 5,
-        interval: str | IntervalMethod | None = "members",
-        engine: str | Engine = "network",
-        network: str | MLP | ModuleFactory = "auto",
-        regularization: str | float = "auto",
-        standardize: bool = True,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.members = members
-        self.interval = interval
-        self.engine = engine
-        self.network = network
-        self.regularization = regularization
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
+    _replicates: EnsembleReplicates = field(init=False)
+    _task: Task = field(init=False)
 
     @property
     def _by_members(self) -> bool:
@@ -144,6 +125,7 @@ class DeepEnsembleRegressor(IntervalRegressor):
         return self._replicates.scaling.from_network(self._task.X[:n_points].cpu().numpy())
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SingleNetworkRegressor(DeepEnsembleRegressor):
     """One network, as most people train it; its intervals, by resampling, mix the seed's noise with the data's.
 
@@ -164,28 +146,8 @@ class SingleNetworkRegressor(DeepEnsembleRegressor):
     (5,)
     """
 
-    def __init__(
-        self,
-        *,
-        interval: str | IntervalMethod | None = "cheap_bootstrap",
-        engine: str | Engine = "network",
-        network: str | MLP | ModuleFactory = "auto",
-        regularization: str | float = "auto",
-        standardize: bool = True,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.interval = interval
-        self.engine = engine
-        self.network = network
-        self.regularization = regularization
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
+    members: int = field(default=1, init=False)
+    interval: str | IntervalMethod | None = "cheap_bootstrap"
 
     def _n_members(self) -> int:
         if self._by_members:
@@ -195,6 +157,7 @@ class SingleNetworkRegressor(DeepEnsembleRegressor):
         return 1
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MCDropoutRegressor(IntervalRegressor):
     """Monte Carlo dropout (Gal and Ghahramani, 2016), as the paper's comparison uses it.
 
@@ -224,32 +187,12 @@ class MCDropoutRegressor(IntervalRegressor):
     (5, 2, 1)
     """
 
-    _chosen: ClassVar = {"network": (MLP,), "regularization": (int, float)}
+    rate: float = 0.1
+    passes: int = 100
+    steps: int = 500
+    trainer: GradientDescent | None = None
 
-    def __init__(
-        self,
-        *,
-        rate: float = 0.1,
-        passes: int = 100,
-        steps: int = 500,
-        network: str | MLP = "auto",
-        regularization: str | float = "auto",
-        standardize: bool = True,
-        random_state: RandomState = None,
-        device: str = "auto",
-        verbose: bool = False,
-        trainer: GradientDescent | None = None,
-    ) -> None:
-        self.rate = rate
-        self.passes = passes
-        self.steps = steps
-        self.network = network
-        self.regularization = regularization
-        self.standardize = standardize
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
-        self.trainer = trainer
+    _chosen: ClassVar = {"network": (MLP,), "regularization": (int, float)}
 
     def _check_options(self) -> None:
         check_share("rate", self.rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,7 +25,7 @@ from unseed._machine import resolve_device
 from unseed._pieces import Block, Piece, regrouped
 from unseed._predictors import BlockNetworks
 from unseed._progress import Progress
-from unseed._random import RandomState, Streams
+from unseed._random import Streams
 from unseed._results import Estimate, FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import Selection
@@ -39,6 +39,7 @@ _LOOKED_AT = 1000  # rows at which a compressed model is compared
 _ENOUGH_SCORES = 60
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BlockwisePNCRegressor(IntervalRegressor):
     """PNC for more rows than one network can be trained on: every block of rows has its own, and they are averaged.
 
@@ -101,46 +102,23 @@ class BlockwisePNCRegressor(IntervalRegressor):
     (5, (3, 2, 1))
     """
 
+    block_size: int | str = "auto"
+    centre: str = "blocks"
+    tolerance: float = 1e-6
+    max_iterations: int = 200
+    precision: str = "double"
+    folder: str | Path | None = None
+    n_jobs: int | None = None
+
     _chosen: ClassVar = {
         **{"network": (MLP,), "regularization": (int, float)},
         **{"selection": (Selection, type(None)), "block_size": (int,)},
     }
-    _networks: BlockNetworks | None
-    _waiting: Block | None
-    _labels: list[torch.Tensor]
-    _store: Path | None
-    centre_: FullFit | None
-
-    def __init__(
-        self,
-        *,
-        block_size: int | str = "auto",
-        centre: str = "blocks",
-        tolerance: float = 1e-6,
-        max_iterations: int = 200,
-        precision: str = "double",
-        folder: str | Path | None = None,
-        network: str | MLP = "auto",
-        regularization: str | float = "auto",
-        standardize: bool = True,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.block_size = block_size
-        self.centre = centre
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.precision = precision
-        self.folder = folder
-        self.network = network
-        self.regularization = regularization
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
+    _networks: BlockNetworks | None = field(init=False)
+    _waiting: Block | None = field(init=False)
+    _labels: list[torch.Tensor] = field(init=False)
+    _store: Path | None = field(init=False)
+    centre_: FullFit | None = field(init=False)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on rows that are all there: in memory, or on disk as a NumPy memmap, which is read block by block.

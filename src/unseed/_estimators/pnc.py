@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,11 +26,12 @@ from unseed.engines import Engine, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, own_centre, resolve_interval
 from unseed.losses import Loss, check_trainable, resolve_loss
-from unseed.networks import MLP, ModuleFactory, MonteCarloMean
+from unseed.networks import MonteCarloMean
 
 _ENOUGH_SCORES, _PROBES = 60, 50
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PNCRegressor(IntervalRegressor):
     """Neural-network regression with the seed's noise taken out and confidence intervals for what is left.
 
@@ -100,39 +102,16 @@ class PNCRegressor(IntervalRegressor):
     (142, 2, 2)
     """
 
-    _chosen: ClassVar = {**IntervalRegressor._chosen, "interval": (IntervalMethod,), "selection": (Selection, type(None))}
-    _replicates: PNCReplicates
+    interval: str | IntervalMethod = "auto"
+    engine: str | Engine = "kernel"
+    initial_mean: MeanOption = "zero"
+    n_jobs: int | None = None
+    noise: str = "auto"
+    calibration: str = "auto"
+    loss: str | Loss = "squared"
 
-    def __init__(
-        self,
-        *,
-        interval: str | IntervalMethod = "auto",
-        engine: str | Engine = "kernel",
-        network: str | MLP | ModuleFactory = "auto",
-        regularization: str | float = "auto",
-        initial_mean: MeanOption = "zero",
-        standardize: bool = True,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        verbose: bool = False,
-        noise: str = "auto",
-        calibration: str = "auto",
-        loss: str | Loss = "squared",
-    ) -> None:
-        self.interval = interval
-        self.engine = engine
-        self.network = network
-        self.regularization = regularization
-        self.initial_mean = initial_mean
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.noise = noise
-        self.calibration = calibration
-        self.loss = loss
+    _chosen: ClassVar = {**IntervalRegressor._chosen, "interval": (IntervalMethod,), "selection": (Selection, type(None))}
+    _replicates: PNCReplicates = field(init=False)
 
     @property
     def convergence_(self) -> Any:

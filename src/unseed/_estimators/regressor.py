@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,27 +19,31 @@ from unseed._frames import index_of, names_of, to_pandas
 from unseed._machine import resolve_device
 from unseed._predictors import chunks
 from unseed._progress import Progress
-from unseed._random import Streams
+from unseed._random import RandomState, Streams
 from unseed._results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
 from unseed._scaling import Scaling
 from unseed._state import State
-from unseed.engines import Engine, Task
+from unseed.engines import Engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
+from unseed.networks import MLP, ModuleFactory
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IntervalRegressor(RegressorMixin, Saved):
     """Base of the regressors; subclasses train and say what they know at new points, mostly through `_replicates`."""
 
+    network: str | MLP | ModuleFactory = "auto"
+    regularization: str | float = "auto"
+    standardize: bool = True
+    random_state: RandomState = None
+    device: str = "auto"
+    verbose: bool = False
+
     _chosen: ClassVar = {
-        "interval": (IntervalMethod, type(None)),
-        "engine": (Engine,),
-        "network": (),
-        "regularization": (int, float),
+        **{"interval": (IntervalMethod, type(None)), "engine": (Engine,)},
+        **{"network": (), "regularization": (int, float)},
     }
-    _replicates: Any  # networks for every replicate of a plan, in the user's units
-    _task: Task | None  # what they were trained on, for whoever saves the model
-    interval_: Any
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train.

@@ -17,6 +17,7 @@ from unseed._persistence import Compression, bytes_of, code_among, read_model, w
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._state import Record, State
+from unseed.engines import Task
 from unseed.errors import InvalidInputError, ModelFileError, NotEnoughMemoryError, UnseedError
 
 _WITNESS_POINTS = 8  # points at which code that was given again is compared with the code that was there
@@ -29,9 +30,12 @@ class Saved(BaseEstimator):
     """A regressor that can be written to a folder and read from it."""
 
     _chosen: ClassVar[dict[str, tuple[Any, ...]]]  # names that arguments come to, with "_" added, and legal types
+    _replicates: Any  # networks for every replicate of a plan, in the user's units
+    _task: Task | None  # what they were trained on
     _row_shape: tuple[int, ...]
     _single_output: bool
     _output_names: Any
+    interval_: Any
 
     def save(self, path: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model into a folder: ``model.json`` and ``tensors.safetensors``.

@@ -91,13 +91,13 @@ def predict_interval_many(
     for some in _groups(rows, points, where):
         counts = _counts(method, rows.shape[1], seeds[some])  # while a GPU is busy with those before
         parts.append(stacked.predict(some, counts, regularization))
-    singular = torch.cat([part.singular for part in parts])
+    values, singular = (torch.cat(part) for part in zip(*parts, strict=True))
     if bool(singular.any()):
         raise SingularKernelError(
             f"{int(singular.sum())} of {singular.numel()} kernel matrices are singular to float64 at "
             f"regularization={regularization:g}; raise it (try 1e-6)"
         )
-    by_replicate = torch.cat([part.values for part in parts]).permute(2, 0, 1)
+    by_replicate = values.permute(2, 0, 1)
     predictions = (by_replicate * y_scale + y_mean).mT.contiguous().cpu().numpy()  # (n_replicates, n_points, n_sets)
     sizes = counts[0].sum(-1).astype(np.float64)
     # To an interval method the data sets are so many outputs.

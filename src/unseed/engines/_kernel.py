@@ -17,7 +17,7 @@ from unseed.engines._cost import Cost, kernel_cost, kernel_memory
 from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, choose_anchors, root_of
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine, LeftOut
 from unseed.engines._shared import check_training, conditioning, influence_values, pooled_noise
-from unseed.engines._systems import Factor, Solver, solve_systems, systems_of
+from unseed.engines._systems import Factor, Solver, solve_systems
 from unseed.engines._task import NewPoints, Probe, Task, check_kept, restore_duals, rows_of, state_of_duals
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel
@@ -74,11 +74,11 @@ class KernelEngine(Engine):
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
-        task, network = task.as_ridge(), self.kernel_of(task).network
+        task = task.as_ridge()
+        self.kernel_of(task)  # or refuse what has none
         self.check(plan, task.X.device, n_jobs)
-        systems = systems_of(plan, task.labels)
         solver = Solver(self.training, task.regularization, is_mixed=self.precision == "mixed")
-        solved = solve_systems(network, task.X, systems, solver, plan, n_jobs)
+        solved = solve_systems(task, plan, solver, n_jobs)
         kept = [factor for r in plan.reference if (factor := solved[r][1]) is not None]
         return self._replicates(task, plan, [weights for weights, _ in solved], kept)
 

@@ -221,13 +221,7 @@ class Convergence:
 
     def state(self) -> State:
         """Everything."""
-        return {
-            "relative_gradient": self.relative_gradient,
-            "loss": self.loss,
-            "converged": self.converged.astype("uint8"),
-            "steps": int(self.steps),
-            "wanted": bool(self.wanted),
-        }
+        return {**vars(self), "converged": self.converged.astype("uint8")}
 
     @classmethod
     def restore(cls, record: Record, *shape: int) -> Convergence:

@@ -23,15 +23,8 @@ def check_training(engine: str, training: object) -> None:
 def influence_values(residual: Tensor, weights: Tensor) -> Tensor:
     """IF_i(x) = n r_i c_i(x) − Σ_j r_j c_j(x): the paper's theorem on the jackknife with every 1/λ cancelled.
 
-    Parameters
-    ----------
-    residual : Tensor of shape (n_rows, n_outputs)
-    weights : Tensor of shape (n_rows, n_outputs, n_points, n_outputs)
-        c(x): how far each label moves each prediction.
-
-    Returns
-    -------
-    Tensor of shape (n_rows, n_points, n_outputs)
+    Of residuals (n_rows, n_outputs) and c(x), how far each label moves each prediction: weights of shape
+    (n_rows, n_outputs, n_points, n_outputs). Shape (n_rows, n_points, n_outputs).
     """
     effect = torch.einsum("ij,ijmk->imk", residual, weights)
     return len(residual) * effect - effect.sum(0)

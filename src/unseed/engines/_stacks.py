@@ -7,7 +7,7 @@ is a tensor like the predictions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +18,6 @@ from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP
 
 HostCounts = npt.NDArray[np.signedinteger[Any]]
-
-
-class StackedPredictions(NamedTuple):
-    """What the networks of some data sets predict, and which of them could not be trained.
-
-    Attributes
-    ----------
-    values : Tensor of shape (n_sets, n_points, n_replicates)
-    singular : Tensor of shape (n_sets, n_replicates)
-    """
-
-    values: Tensor
-    singular: Tensor
 
 
 @dataclass(frozen=True)
@@ -48,7 +35,7 @@ class StackedSets:
         kernel = PopulationKernel(network)
         return cls(kernel, kernel.profile(X), labels, kernel.profile(X_new))
 
-    def predict(self, sets: slice, counts: HostCounts, regularization: float) -> StackedPredictions:
+    def predict(self, sets: slice, counts: HostCounts, regularization: float) -> tuple[Tensor, Tensor]:
         """Train the replicates of some data sets and predict their points.
 
         Parameters
@@ -58,6 +45,12 @@ class StackedSets:
             How often each replicate counts each row, on the host.
         regularization : float
             λ_n.
+
+        Returns
+        -------
+        values : Tensor of shape (n_sets, n_points, n_replicates)
+        singular : Tensor of shape (n_sets, n_replicates)
+            Which networks could not be trained.
         """
         rows, labels = self.rows[sets], self.labels[sets]
         distinct = np.count_nonzero(counts, axis=2)
@@ -77,7 +70,7 @@ class StackedSets:
             weights, failed = systems.solve(matrices, regularization)
             dual.index_copy_(1, replicates, weights)
             singular.index_copy_(1, replicates, failed)
-        return StackedPredictions(self.kernel.ntk_cross(self.points[sets], rows) @ dual.mT, singular)
+        return self.kernel.ntk_cross(self.points[sets], rows) @ dual.mT, singular
 
 
 @dataclass(frozen=True)

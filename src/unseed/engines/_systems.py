@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import cast
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, StoppedRidge, Training, restore, solve_ridge
 from unseed._threads import on_all_cores
 from unseed.engines._cost import LARGE_ROWS, shares_one_gram, systems_at_a_time
+from unseed.engines._task import Task
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 from unseed.tasks import begun, shares_memory
@@ -85,19 +87,15 @@ class Solver:
         return is_small and isinstance(self.training, Converged) and not self.is_mixed
 
 
-def systems_of(plan: Plan, labels: Tensor) -> list[System]:
-    """Every replicate of a plan; factors of its reference replicates are kept."""
-    found = []
+def solve_systems(task: Task, plan: Plan, solver: Solver, n_jobs: int | None) -> list[Solution]:
+    """Solve every replicate on its rows: cut out of one Gram matrix where they overlap, each from its own elsewhere.
+
+    Factors of the replicates that stand for these data are kept.
+    """
+    X, network, systems = task.X, cast(MLP, task.network), []
     for r, (rows, counts) in enumerate(plan.replicates()):
-        chosen = torch.from_numpy(rows).to(labels.device)
-        found.append(System(chosen, torch.from_numpy(counts).to(labels), labels[chosen], r in plan.reference))
-    return found
-
-
-def solve_systems(
-    network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, plan: Plan, n_jobs: int | None
-) -> list[Solution]:
-    """Solve every system on its rows of X: cut out of one Gram matrix where they overlap, each from its own elsewhere."""
+        chosen = torch.from_numpy(rows).to(X.device)
+        systems.append(System(chosen, torch.from_numpy(counts).to(X), task.labels[chosen], r in plan.reference))
     if not shares_memory(n_jobs):
         return _elsewhere(network, X, systems, solver, n_jobs)
     matrix_of = _from_one_gram(network, X, systems) if shares_one_gram(plan) else lambda s: _gram(network, X[systems[s].rows])

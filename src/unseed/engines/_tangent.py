@@ -84,19 +84,16 @@ class TangentFit:
 
     def influence(self, X: Tensor, residual: Tensor) -> Tensor:
         """Influence values of residuals (n_rows, k). Shape (n_rows, n_points, k)."""
-        k = self.batch.n_outputs
-        parts = []
-        for block in self._points(X):
-            weights = self.factor.effect(block).reshape(len(self.X), k, -1, k)
-            parts.append(influence_values(residual, weights))
-        return torch.cat(parts, dim=1)
+        n, k = residual.shape
+        effects = (self.factor.effect(block).reshape(n, k, -1, k) for block in self._points(X))
+        return torch.cat([influence_values(residual, effect) for effect in effects], dim=1)
 
     def posterior_covariance(self, X: Tensor, labels: Tensor) -> Tensor:
         """Of the Gaussian process with this kernel, amplitude fitted to labels. Shape (k, n_points, n_points)."""
         k, points = self.batch.n_outputs, torch.cat(list(self._points(X)))
         joint = self.factor.posterior(points, lambda: self._evaluate(self.parameters, X).tangent_kernel()[0])
-        amplitude = self._amplitude(labels)
-        return torch.stack([amplitude[output] * joint[output::k, output::k] for output in range(k)])
+        by_output = joint.reshape(len(X), k, len(X), k).diagonal(dim1=1, dim2=3)  # (n_points, n_points, k)
+        return (self._amplitude(labels) * by_output).permute(2, 0, 1)
 
     def posterior_variance(self, X: Tensor, minus: Tensor | None, labels: Tensor) -> Tensor:
         """Diagonal of the covariance, or of that of f(x) − f(x'), a few points at a time. Shape (n_points, k)."""
@@ -122,11 +119,7 @@ class TangentFit:
 
     def _amplitude(self, labels: Tensor) -> Tensor:
         """zᵀA⁻¹z/n of every output by itself. Shape (k,)."""
-        k = self.batch.n_outputs
-        apart = torch.zeros(labels.numel(), k, dtype=labels.dtype, device=labels.device)
-        for output in range(k):
-            apart[output::k, output] = labels[:, output]
-        return self.factor.energy(apart) / len(labels)
+        return self.factor.energy(torch.diag_embed(labels).flatten(0, 1)) / len(labels)
 
     def noise_residual(self, labels: Tensor) -> tuple[Tensor, float]:
         """Residuals (n_rows, k) and trace (see `WeightedRidge`); outputs share one trace, which is exact."""

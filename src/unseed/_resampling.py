@@ -6,7 +6,6 @@ resamples, a half sample is zeros and ones. A count of c means exactly what c re
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -91,26 +90,16 @@ def batches(n_rows: int, n_batches: int, streams: Streams) -> Plan:
         raise InvalidInputError(
             f"batches={n_batches} is more than the n_samples={n_rows} rows to split; use at most {n_rows} batches"
         )
-    order = streams.generator("resample", "batches").permutation(n_rows)
     counts = np.zeros((n_batches, n_rows), dtype=np.int64)
-    counts[_batch_of_each(n_rows, n_batches), order] = 1
+    for batch, rows in enumerate(np.array_split(streams.generator("resample", "batches").permutation(n_rows), n_batches)):
+        counts[batch, rows] = 1
     return Plan(counts, reference=tuple(range(n_batches)))
-
-
-@lru_cache(maxsize=1)  # the same for every data set of a simulation
-def _batch_of_each(n_rows: int, n_batches: int) -> Counts:
-    sizes = [n_rows // n_batches + (batch < n_rows % n_batches) for batch in range(n_batches)]
-    return np.repeat(np.arange(n_batches), sizes)
 
 
 def bootstrap(n_rows: int, n_replications: int, streams: Streams) -> Counts:
     """Counts of resamples of n_rows rows drawn with replacement. Shape (n_replications, n_rows)."""
-    return np.stack(
-        [
-            np.bincount(streams.generator("resample", "bootstrap", r).integers(n_rows, size=n_rows), minlength=n_rows)
-            for r in range(n_replications)
-        ]
-    )
+    generators = [streams.generator("resample", "bootstrap", r) for r in range(n_replications)]
+    return np.stack([np.bincount(one.integers(n_rows, size=n_rows), minlength=n_rows) for one in generators])
 
 
 def half_samples(n_rows: int, n_replications: int, streams: Streams) -> Counts:

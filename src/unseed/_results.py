@@ -154,7 +154,6 @@ class JointLaw(Protocol):
 
     def covariance(self) -> FloatArray:
         """Shape (n_outputs, n_points, n_points)."""
-        ...
 
 
 @dataclass(frozen=True)

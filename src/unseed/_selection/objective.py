@@ -158,28 +158,25 @@ class ScaleObjective:
         return ntk_of_scales(self.X, scales, weight, bias, self.architecture.activation, self.architecture.depth)
 
     def score(self, point: FloatArray) -> float:
-        """Criterion with its prior, per row."""
-        with torch.no_grad():
-            matrix, penalty = self._matrix(torch.tensor(point, device=self.X.device))
-            found = self.criterion(matrix, self.labels)
-        if found is None or not math.isfinite(found.value):
-            return -_FAILED
-        return found.value + self._prior(point)[0] - float(penalty)
+        """Criterion with its prior, per row; a hopeless value where the matrix cannot be factorised."""
+        return self._evaluated(point, with_slope=False)[0]
 
     def score_and_slope(self, point: FloatArray) -> tuple[float, FloatArray]:
-        """The score and its gradient; a hopeless value and no slope where the matrix cannot be factorised."""
-        leaf = torch.tensor(point, device=self.X.device, requires_grad=True)
-        with torch.enable_grad():
+        """The score and its gradient, zero where the score is hopeless."""
+        return self._evaluated(point, with_slope=True)
+
+    def _evaluated(self, point: FloatArray, *, with_slope: bool) -> tuple[float, FloatArray]:
+        leaf, hopeless = torch.tensor(point, device=self.X.device, requires_grad=with_slope), (-_FAILED, np.zeros_like(point))
+        with torch.set_grad_enabled(with_slope):
             matrix, penalty = self._matrix(leaf)
         found = self.criterion(matrix.detach(), self.labels)
         if found is None or not math.isfinite(found.value):
-            return -_FAILED, np.zeros_like(point)
-        (slope,) = torch.autograd.grad([matrix, penalty], leaf, [found.slope, -torch.ones_like(penalty)])
-        slopes = slope.cpu().numpy()
-        if not np.isfinite(slopes).all():
-            return -_FAILED, np.zeros_like(point)
-        prior, prior_slope = self._prior(point)
-        return found.value + prior - float(penalty.detach()), slopes + prior_slope
+            return hopeless
+        prior, slope = self._prior(point)
+        if with_slope:
+            (through,) = torch.autograd.grad([matrix, penalty], leaf, [found.slope, -torch.ones_like(penalty)])
+            slope = through.cpu().numpy() + slope
+        return (found.value + prior - float(penalty.detach()), slope) if np.isfinite(slope).all() else hopeless
 
     def start(self, scale: float, ridge: float, n_scales: int = 1) -> FloatArray:
         """The point with this scale, times 1/√d, for each of the features."""
@@ -221,9 +218,8 @@ class ScaleObjective:
 
     def _prior(self, point: FloatArray) -> tuple[float, FloatArray]:
         n_scales = len(point) - 3
-        centre = np.array([-0.5 * math.log(self.X.shape[1])] * n_scales + [0.0, 0.0, math.log(1e-2)])
         spread = np.array([_SPREADS[0]] * n_scales + list(_SPREADS[1:]))
-        offset = (point - centre) / spread
+        offset = (point - self.start(1.0, 1e-2, n_scales)) / spread
         return -0.5 * float(offset @ offset) / len(self.X), -offset / spread / len(self.X)
 
 

@@ -17,27 +17,21 @@ class Replicates(Protocol):
     @property
     def sizes(self) -> FloatArray:
         """Number of observations behind each replicate. Shape (n_replicates,)."""
-        ...
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Predictions of every replicate. Shape (n_replicates, n_points, n_outputs)."""
-        ...
 
     def misfit_variance(self, X: FloatArray) -> FloatArray:
         """Square of the structure that the network has left in its errors. Shape (n_points, n_outputs)."""
-        ...
 
     def posterior_variance(self, X: FloatArray) -> FloatArray:
         """What the rows cannot know of a function as smooth as the network's. Shape (n_points, n_outputs)."""
-        ...
 
     def rival_variance(self, X: FloatArray) -> FloatArray:
         """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
-        ...
 
     def influence(self, X: FloatArray) -> FloatArray:
         """Influence of every row on the full-data prediction. Shape (n_rows, n_points, n_outputs)."""
-        ...
 
 
 @runtime_checkable
@@ -63,12 +57,10 @@ class IntervalMethod(Protocol):
     @abstractmethod
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """Resamples this method needs; refuses data sets that are too small for it."""
-        ...
 
     @abstractmethod
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Centre and standard error at the rows of X."""
-        ...
 
 
 def describe(method: IntervalMethod) -> str:

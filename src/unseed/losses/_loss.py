@@ -41,15 +41,12 @@ class Loss(Protocol):
 
     def value(self, f: Tensor, y: Tensor) -> Tensor:
         """ℓ(f, y)."""
-        ...
 
     def gradient(self, f: Tensor, y: Tensor) -> Tensor:
         """∂ℓ/∂f."""
-        ...
 
     def curvature(self, f: Tensor, y: Tensor) -> Tensor:
         """∂²ℓ/∂f², nowhere negative."""
-        ...
 
     def link(self, mean: Tensor) -> Tensor:
         """The f whose labels have this mean."""

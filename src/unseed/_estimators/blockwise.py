@@ -208,15 +208,14 @@ class BlockwisePNCRegressor(IntervalRegressor):
             )
         small = copy.copy(self)
         fits = [block.load() for block in self._known.fits]
-        if check_dtype(dtype) == "float32":
+        check_dtype(dtype)
+        if dtype == "float32":
             tasks = (delayed(with_block_rounded)(block, self.network_, self.regularization_) for block in fits)
             with threads_beside(self._jobs()):
                 fits = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
         small._networks = replace(self._known, fits=list(fits))
         points = self._some_points(_LOOKED_AT)
-        sizes = self.size_in_bytes(), small.size_in_bytes()
-        rows = self.n_rows_, self.n_rows_
-        small.compression_ = measured(self._estimate(points), small._estimate(points), dtype, rows, sizes)
+        small.compression_ = measured(self, small, points, dtype, self.n_rows_, self.n_rows_)
         return small
 
     def _begin(self) -> None:

@@ -5,8 +5,8 @@ than it stands there is said in a note.
 """
 
 from unseed_app.tables.reading import read_table
-from unseed_app.tables.schema import Encoded, Schema
-from unseed_app.tables.table import Table, named_columns
+from unseed_app.tables.schema import Encoded, Schema, named_columns
+from unseed_app.tables.table import Table
 from unseed_app.tables.writing import PARQUET, check_output, write_table
 
 __all__ = ["PARQUET", "Encoded", "Schema", "Table", "check_output", "named_columns", "read_table", "write_table"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import re
 import zlib
 from collections.abc import Iterator
 from itertools import islice
@@ -18,7 +17,7 @@ from unseed._progress import Progress
 from unseed.errors import InvalidInputError
 from unseed_app.tables.table import Table, counted
 
-DELIMITERS = {",": "comma", ";": "';'", "\t": "a tab", "|": "'|'"}
+_DELIMITERS = {",": "comma", ";": "';'", "\t": "a tab", "|": "'|'"}
 _MARKS = (  # the longer mark first: that of UTF-32 begins like that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -31,32 +30,30 @@ _ROWS_AT_A_TIME = 20_000
 _LINES_LOOKED_AT = 50
 _LONGEST_FIELD = 1 << 20
 
-Record = tuple[int, list[str]]  # the line it begins at, its fields
-
 
 def read_delimited(path: Path, delimiter: str | None, progress: Progress) -> Table:
     """Read a text table, every cell as the text that stands there."""
     source, notes = str(path), list[str]()
     text = _decoded(_unpacked(path.read_bytes(), source, notes), source, notes)
-    _note_line_ends(text, notes)
+    n_windows = text.count("\r\n")
+    if (n_windows > 0) + (text.count("\n") > n_windows) + (text.count("\r") > n_windows) > 1:
+        notes.append("line ends of several kinds were all taken as line ends")
     delimiter = _found_delimiter(text, notes) if delimiter is None else _checked_delimiter(delimiter, source)
     records = _records(text, delimiter, source)
-    header_line, header = next(records, (0, []))
-    if not any(name.strip() for name in header):
-        raise InvalidInputError(f"{source}, line {header_line or 1}: there are no column names, only delimiters or nothing")
+    _, header = next(records)
     frames, lines = list[pd.DataFrame](), list[int]()
-    n_chunks = text.count("\n") // _ROWS_AT_A_TIME + 1
-    with progress.steps(f"reading {path.name}", n_chunks) as report:
+    with progress.steps(f"reading {path.name}", text.count("\n") // _ROWS_AT_A_TIME + 1) as report:
         while chunk := list(islice(records, _ROWS_AT_A_TIME)):
-            _check_rows(chunk, header, source, first_row=len(lines) + 1)
             lines += [line for line, _ in chunk]
             frames.append(pd.DataFrame([fields for _, fields in chunk], dtype=str))
             report()
     if not frames:
         raise InvalidInputError(f"{source} has a header and no rows under it")
-    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-    kept = _named(frame, header, notes)
-    return Table.of(frame[kept], [header[i] for i in kept], source, notes, lines=np.array(lines))
+    frame = pd.concat(frames, ignore_index=True)
+    padding = [i for i, name in enumerate(header) if not name.strip() and _is_padding(frame[i])]
+    notes += [f"column {i + 1} has no name and is empty or counts the rows: left out" for i in padding]
+    names = [name for i, name in enumerate(header) if i not in padding]
+    return Table.of(frame.drop(columns=padding), names, source, notes, lines=np.array(lines))
 
 
 def _unpacked(data: bytes, source: str, notes: list[str]) -> bytes:
@@ -99,13 +96,6 @@ def _decoded(data: bytes, source: str, notes: list[str]) -> str:
     return text
 
 
-def _note_line_ends(text: str, notes: list[str]) -> None:
-    n_windows = text.count("\r\n")
-    kinds = (n_windows > 0) + (text.count("\n") > n_windows) + (text.count("\r") > n_windows)
-    if kinds > 1:
-        notes.append("line ends of several kinds were all taken as line ends")
-
-
 def _checked_delimiter(delimiter: str, source: str) -> str:
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
     if len(delimiter) != 1 or delimiter in '"\r\n':
@@ -126,56 +116,44 @@ def _found_delimiter(text: str, notes: list[str]) -> str:
             return 0.0, 0
         return round(widths.count(widths[0]) / len(widths), 1), widths[0]
 
-    best = max(DELIMITERS, key=score)  # a tie goes to the comma, the first
+    best = max(_DELIMITERS, key=score)  # a tie goes to the comma, the first
     if best != ",":
-        notes.append(f"the delimiter is {DELIMITERS[best]}")
+        notes.append(f"the delimiter is {_DELIMITERS[best]}")
     return best
 
 
-def _records(text: str, delimiter: str, source: str) -> Iterator[Record]:
-    """Rows with something in them."""
+def _records(text: str, delimiter: str, source: str) -> Iterator[tuple[int, list[str]]]:
+    """The header and the rows with something in them, each behind the line that it begins at."""
     csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    line = 1
+    header, row, line = list[str](), 0, 1
     try:
         for fields in reader:
+            fault = ""
+            if fields and not header and not any(name.strip() for name in fields):
+                raise InvalidInputError(f"{source}, line {line}: there are no column names, only delimiters or nothing")
+            if header and fields == header:
+                fault = "the header once more; take the line out"
+            elif header and fields and len(fields) != len(header):
+                fault = f"{counted(len(fields), 'field')}, and the header has {len(header):,}"
+            if fault:
+                raise InvalidInputError(f"{source}, row {row} (line {line}): {fault}")
             if fields:
                 yield line, fields
+                header, row = header or fields, row + 1
             line = reader.line_num + 1
     except csv.Error as error:
-        words = str(error)
-        if "unexpected end" in words or "field limit" in words:
-            words = "a quote is opened here and never closed"
-        elif "expected after" in words:
-            words = "a quote stands inside a quoted field; double it or take it out"
-        raise InvalidInputError(f"{source}, line {line}: {words}") from error
-
-
-def _check_rows(rows: list[Record], header: list[str], source: str, first_row: int) -> None:
-    for i, (line, fields) in enumerate(rows, start=first_row):
-        if len(fields) != len(header):
-            raise InvalidInputError(
-                f"{source}, row {i} (line {line}): {counted(len(fields), 'field')}, and the header has {len(header):,}"
-            )
-        if fields == header:
-            raise InvalidInputError(f"{source}, row {i} (line {line}): the header once more; take the line out")
-
-
-def _named(frame: pd.DataFrame, header: list[str], notes: list[str]) -> list[int]:
-    """All columns but those without a name that are empty or count the rows, as spreadsheets and pandas write them."""
-    kept = []
-    for i, name in enumerate(header):
-        if name.strip() or not _is_padding(frame[i]):
-            kept.append(i)
-        else:
-            notes.append(f"column {i + 1} has no name and is empty or counts the rows: left out")
-    return kept
+        fault = str(error)
+        if "unexpected end" in fault or "field limit" in fault:
+            fault = "a quote is opened here and never closed"
+        elif "expected after" in fault:
+            fault = "a quote stands inside a quoted field; double it or take it out"
+        raise InvalidInputError(f"{source}, line {line}: {fault}") from error
 
 
 def _is_padding(column: pd.Series) -> bool:
-    texts = column.str.strip().tolist()
-    if not any(texts):
-        return True
-    if not all(re.fullmatch("[0-9]{1,9}", text) for text in texts):
-        return False
-    return bool(len(texts) > 1 and (np.diff(np.array(texts, dtype=np.int64)) == 1).all())
+    """Whether a column is empty or counts the rows, as spreadsheets and pandas write them."""
+    texts = column.str.strip()
+    if len(texts) > 1 and texts.str.fullmatch("[0-9]{1,9}").all():
+        return bool((np.diff(texts.astype(np.int64)) == 1).all())
+    return bool((texts == "").all())

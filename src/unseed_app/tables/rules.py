@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed_app.tables.cells import (
-    ISO,
-    TRUTH,
-    Cells,
-    date_form,
-    date_text,
-    days_since_1970,
-    looks_like_date,
-    looks_like_number,
-    why_not_a_number,
-)
+from unseed_app.tables.cells import Cells
 from unseed_app.tables.table import Table, counted, listed
+
+TRUTH = {"true": 1.0, "yes": 1.0, "t": 1.0, "y": 1.0, "false": 0.0, "no": 0.0, "f": 0.0, "n": 0.0}
+"""Words of truth values, in capitals or not."""
+
+LARGEST_NUMBER = 1e150
+"""A larger one cannot be squared."""
 
 MOST_LEVELS = 50
 """Different texts that a column of categories may have; nor more than a third of the rows."""
 
-_CELLS_LOOKED_AT = 10_000
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}([,.' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?")
+_ENDLESS = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_CURRENCY, _PERCENT = "$€£¥₹", "%‰"
+
+_YEAR, _MONTH, _DAY = "(?P<year>[0-9]{4})", "(?P<month>[0-9]{1,2})", "(?P<day>[0-9]{1,2})"
+_TIME = r"(?:[T ]\s*(?P<time>[0-9]{1,2}:[0-9:.,]+\s*(?:Z|[+-][0-9:]+)?))?"
+_DATES = {
+    "YYYY-MM-DD": re.compile(rf"{_YEAR}[-/]{_MONTH}[-/]{_DAY}{_TIME}"),
+    "DD.MM.YYYY": re.compile(rf"{_DAY}\.{_MONTH}\.{_YEAR}{_TIME}"),
+    "DD/MM/YYYY": re.compile(rf"{_DAY}/{_MONTH}/{_YEAR}{_TIME}"),
+    "MM/DD/YYYY": re.compile(rf"{_MONTH}/{_DAY}/{_YEAR}{_TIME}"),
+}
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
+@dataclass(frozen=True)
 class Rule(ABC):
     """What becomes of a column; missing cells become ``fill``, which the training rows gave."""
 
     kind: ClassVar[str]
+    becomes: ClassVar[str]
     name: str
     fill: float | str
 
@@ -42,82 +56,109 @@ class Rule(ABC):
         """Remember what the training rows say."""
 
     @abstractmethod
-    def _meaning(self, cells: Cells) -> FloatArray:
-        """Numbers, NaN where a cell is missing or has no meaning."""
+    def _number(self, text: str) -> float:
+        """What a cell means, NaN where that is nothing."""
 
     @abstractmethod
     def _fault(self, text: str) -> str:
-        """What is wrong with a cell that has no meaning."""
+        """What is wrong with a cell that means nothing."""
 
-    @abstractmethod
     def describe(self) -> str:
-        """In a few words."""
+        """What becomes of the column, in a few words."""
+        return self.becomes
 
     @property
     def outputs(self) -> list[str]:
         """Names of the features; the column's own for a single one."""
         return [self.name]
 
+    def _numbers(self, cells: Cells) -> FloatArray:
+        """What cells mean, NaN where they are missing or mean nothing."""
+        return cells.values if cells.kind == self.kind else cells.translated(self._number)
+
     def read(self, cells: Cells, table: Table) -> FloatArray:
-        """What the cells mean, NaN where they are missing; one that has no meaning is refused with its place."""
-        values = self._meaning(cells)
-        bad = np.flatnonzero(np.isnan(values) & ~cells.missing)
+        """What cells mean, NaN where they are missing; one that means nothing is refused with its place."""
+        numbers = self._numbers(cells)
+        bad = np.flatnonzero(np.isnan(numbers) & ~cells.missing)
         if len(bad):
             raise InvalidInputError(f"{table.place(int(bad[0]), self.name)}: {self._fault(cells.as_text().values[bad[0]])}")
-        return values
+        return numbers
 
-    def encode(self, values: FloatArray) -> FloatArray:
+    def encode(self, numbers: FloatArray) -> FloatArray:
         """Features of what was read. Shape (n_rows, n_outputs)."""
-        return np.where(np.isnan(values), self.fill, values)[:, None]
+        return np.where(np.isnan(numbers), self.fill, numbers)[:, None]
 
 
 @dataclass(frozen=True)
 class NumberRule(Rule):
     """A number as it is; missing ones are the median of the training rows."""
 
-    kind = "number"
-    name: str
-    fill: float
+    kind, becomes = "number", "number"
 
     @classmethod
     def fit(cls, name: str, cells: Cells, table: Table) -> NumberRule:
         """Remember the median."""
         return cls(name, float(np.nanmedian(cls(name, 0.0).read(cells, table))))
 
-    def _meaning(self, cells: Cells) -> FloatArray:
-        return cells.as_numbers()
+    def _number(self, text: str) -> float:
+        return float(text) if _NUMBER.fullmatch(text) else np.nan
+
+    def _numbers(self, cells: Cells) -> FloatArray:
+        numbers = cells.values
+        if has_decimal_commas(cells):
+            numbers = cells.translated(lambda text: self._number(text.replace(",", ".")))
+        elif cells.kind == "text":
+            numbers = cells.translated(self._number)
+        return np.where(np.abs(numbers) <= LARGEST_NUMBER, numbers, np.nan)
 
     def _fault(self, text: str) -> str:
-        return why_not_a_number(text)
+        """What is wrong, and what to write instead."""
+        shown, fault = repr(text if len(text) <= 40 else text[:40] + "…"), "is not a number"
+        if _ENDLESS.fullmatch(text):  # so says a typed column too
+            fault = "is not a finite number"
+        elif _NUMBER.fullmatch(text):
+            fault = f"is too large a number; the largest that can be worked with is {LARGEST_NUMBER:g}"
+        elif looks_like_number(text) and any(sign in text for sign in _PERCENT):
+            fault = "has a percent sign; write the number alone"
+        elif looks_like_number(text) and any(sign in text for sign in _CURRENCY):
+            fault = "has a currency sign; write the number alone"
+        elif _GROUPED.fullmatch(text):
+            fault = "has a thousands separator, or a decimal comma; write it with a point or without separators"
+        elif _DECIMAL_COMMA.fullmatch(text):
+            fault = "has a decimal comma; write it with a point"
+        return f"{shown} {fault}"
 
-    def describe(self) -> str:
-        """In a few words."""
-        return "number"
+
+def looks_like_number(text: str) -> bool:
+    """Whether a person would call it a number, however it is written."""
+    bare = text.strip(_CURRENCY + _PERCENT + " \u00a0")
+    return any(pattern.fullmatch(bare) for pattern in (_NUMBER, _DECIMAL_COMMA, _GROUPED, _ENDLESS))
+
+
+def has_decimal_commas(cells: Cells) -> bool:
+    """Whether commas are decimal points: some can be nothing else, no cell has a point, and all are numbers then."""
+    texts = cells.present if cells.kind == "text" else []
+    if not any(_DECIMAL_COMMA.fullmatch(text) and not _GROUPED.fullmatch(text) for text in texts):
+        return False
+    return all("." not in text and _NUMBER.fullmatch(text.replace(",", ".")) for text in texts)
 
 
 @dataclass(frozen=True)
 class BooleanRule(Rule):
     """1 for true, 0 for false; missing ones are what most training rows have."""
 
-    kind = "boolean"
-    name: str
-    fill: float
+    kind, becomes = "boolean", "true or false → 1 or 0"
 
     @classmethod
     def fit(cls, name: str, cells: Cells, table: Table) -> BooleanRule:
         """Remember the majority."""
         return cls(name, float(np.nanmean(cls(name, 0.0).read(cells, table)) > 0.5))
 
-    def _meaning(self, cells: Cells) -> FloatArray:
-        words = TRUTH | {"1": 1.0, "0": 0.0}
-        return cells.values if cells.kind == "boolean" else cells.translated(lambda text: words.get(text.lower(), np.nan))
+    def _number(self, text: str) -> float:
+        return (TRUTH | {"1": 1.0, "0": 0.0}).get(text.lower(), np.nan)
 
     def _fault(self, text: str) -> str:
         return f"{text!r} is not true or false"
-
-    def describe(self) -> str:
-        """In a few words."""
-        return "true or false → 1 or 0"
 
 
 @dataclass(frozen=True)
@@ -125,41 +166,71 @@ class DateRule(Rule):
     """Days since the first training date; missing ones are the median of the training rows."""
 
     kind = "date"
-    name: str
     form: str
     first: float
-    fill: float
 
     @classmethod
     def fit(cls, name: str, cells: Cells, table: Table) -> DateRule:
         """Remember the form, the first date and the median."""
-        form = date_form(cells.present) if cells.kind == "text" else ISO
+        form = _form_of(cells.present) if cells.kind == "text" else "YYYY-MM-DD"
         if form is None:
             row = int(np.flatnonzero(~cells.missing)[0])
             raise InvalidInputError(
                 f"{table.place(row, name)}: {cells.values[row]!r} can be day/month or month/day; write dates as YYYY-MM-DD"
             )
-        found = cls(name, form, 0.0, 0.0).read(cells, table)
-        return cls(name, form, float(np.nanmin(found)), float(np.nanmedian(found)))
+        found = cls(name, 0.0, form, 0.0).read(cells, table)
+        return cls(name, float(np.nanmedian(found)), form, float(np.nanmin(found)))
 
-    @property
-    def outputs(self) -> list[str]:
-        """Days, and since when, said in the name."""
-        return [f"{self.name} (days since {date_text(self.first)})"]
-
-    def _meaning(self, cells: Cells) -> FloatArray:
-        return cells.values if cells.kind == "date" else cells.translated(lambda text: days_since_1970(text, self.form))
+    def _number(self, text: str) -> float:
+        """Days since 1970; a time without a zone is taken as it stands, another as UTC."""
+        match = _DATES[self.form].fullmatch(text)
+        if match is None:
+            return np.nan
+        time = match["time"] or "00:00"
+        try:
+            date = datetime.date(int(match["year"]), int(match["month"]), int(match["day"]))
+            moment = datetime.datetime.combine(date, datetime.time.fromisoformat(time if time[1] != ":" else f"0{time}"))
+        except ValueError:
+            return np.nan
+        return (moment.replace(tzinfo=moment.tzinfo or datetime.UTC) - _EPOCH) / datetime.timedelta(days=1)
 
     def _fault(self, text: str) -> str:
         return f"{text!r} is not a date of the form {self.form}"
 
-    def encode(self, values: FloatArray) -> FloatArray:
+    @property
+    def _since(self) -> str:
+        moment = _EPOCH.replace(tzinfo=None) + datetime.timedelta(days=self.first)
+        return moment.date().isoformat() if moment.time() == datetime.time() else moment.isoformat(" ", "seconds")
+
+    @property
+    def outputs(self) -> list[str]:
+        """Days, and since when, said in the name."""
+        return [f"{self.name} (days since {self._since})"]
+
+    def encode(self, numbers: FloatArray) -> FloatArray:
         """Days since the first training date. Shape (n_rows, 1)."""
-        return super().encode(values) - self.first
+        return super().encode(numbers) - self.first
 
     def describe(self) -> str:
         """In a few words."""
-        return f"date → days since {date_text(self.first)}, the first in training"
+        return f"date → days since {self._since}, the first in training"
+
+
+def looks_like_date(text: str) -> bool:
+    """Whether it has the form of a date, be there such a day or not."""
+    return any(pattern.fullmatch(text) for pattern in _DATES.values())
+
+
+def _form_of(texts: list[str]) -> str | None:
+    """The form that most of the dates have; None where day and month cannot be told apart."""
+    dates = {form: [match for text in texts if (match := pattern.fullmatch(text))] for form, pattern in _DATES.items()}
+    form = max(dates, key=lambda form: len(dates[form]))
+    if form != "DD/MM/YYYY":
+        return form
+    is_day_first, is_month_first = (any(int(date[part]) > 12 for date in dates[form]) for part in ("day", "month"))
+    if is_day_first == is_month_first:
+        return None
+    return form if is_day_first else "MM/DD/YYYY"
 
 
 @dataclass(frozen=True)
@@ -167,9 +238,8 @@ class CategoryRule(Rule):
     """One column of 0 and 1 for each text; missing ones are the most frequent text of the training rows."""
 
     kind = "category"
-    name: str
-    levels: tuple[str, ...]
     fill: str
+    levels: tuple[str, ...]
 
     def __post_init__(self) -> None:
         if self.fill not in self.levels:
@@ -186,58 +256,24 @@ class CategoryRule(Rule):
                 f"{counted(len(cells.values), 'row')}, such as {listed(levels.tolist(), 2)}; as a category it may have {most} "
                 f"(at most {MOST_LEVELS}, and a third of the rows): leave it out with --drop, or group its values"
             )
-        return cls(name, tuple(levels.tolist()), str(levels[np.argmax(counts)]))
+        return cls(name, str(levels[np.argmax(counts)]), tuple(levels.tolist()))
+
+    def _number(self, text: str) -> float:
+        return float(self.levels.index(text)) if text in self.levels else np.nan
+
+    def _fault(self, text: str) -> str:
+        return f"the category {text[:60]!r} was not in the training rows; known are {listed(self.levels)}"
 
     @property
     def outputs(self) -> list[str]:
         """One for each text."""
         return [f"{self.name} = {level}" for level in self.levels]
 
-    def _meaning(self, cells: Cells) -> FloatArray:
-        places = {level: float(i) for i, level in enumerate(self.levels)}
-        return cells.translated(lambda text: places.get(text, np.nan))
-
-    def _fault(self, text: str) -> str:
-        return f"the category {text[:60]!r} was not in the training rows; known are {listed(self.levels)}"
-
-    def encode(self, values: FloatArray) -> FloatArray:
+    def encode(self, numbers: FloatArray) -> FloatArray:
         """Shape (n_rows, n_levels)."""
-        places = np.where(np.isnan(values), self.levels.index(self.fill), values)
+        places = np.where(np.isnan(numbers), self.levels.index(self.fill), numbers)
         return np.asarray(places[:, None] == np.arange(len(self.levels)), dtype=np.float64)
 
     def describe(self) -> str:
         """In a few words."""
         return f"category ({counted(len(self.levels), 'level')})"
-
-
-_KINDS: dict[str, type[Rule]] = {rule.kind: rule for rule in (NumberRule, BooleanRule, DateRule, CategoryRule)}
-
-
-def find_rule(name: str, cells: Cells, table: Table) -> Rule:
-    """The rule for a column, by what most of its cells are."""
-    present, kind = cells.present, str(cells.kind)
-    if not present:
-        raise InvalidInputError(f"{table.source}, column {name!r}: every cell is missing; leave it out with --drop")
-    if kind == "text":
-        first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
-        if all(text.lower() in TRUTH for text in set(present)):
-            kind = "boolean"
-        elif 2 * sum(map(looks_like_date, first)) > len(first):
-            kind = "date"
-        else:
-            kind = "number" if 2 * sum(map(looks_like_number, first)) > len(first) else "category"
-    return _KINDS[kind].fit(name, cells, table)
-
-
-def rule_to_data(rule: Rule) -> dict[str, Any]:
-    """Plain data for JSON."""
-    return {"kind": rule.kind, **asdict(rule)}  # type: ignore[call-overload]
-
-
-def rule_from_data(data: dict[str, Any]) -> Rule:
-    """The rule that plain data stand for; KeyError, TypeError or ValueError where they stand for none."""
-    fields = dict(data)
-    kind = _KINDS[fields.pop("kind")]
-    if kind is CategoryRule:
-        return CategoryRule(**fields | {"levels": tuple(map(str, fields["levels"]))})
-    return kind(**fields | {name: float(fields[name]) for name in ("first", "fill") if name in fields})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,40 @@ import pandas as pd
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
 from unseed_app.tables.cells import Cells
-from unseed_app.tables.rules import CategoryRule, NumberRule, Rule, find_rule, rule_from_data, rule_to_data
+from unseed_app.tables.rules import (
+    TRUTH,
+    BooleanRule,
+    CategoryRule,
+    DateRule,
+    NumberRule,
+    Rule,
+    has_decimal_commas,
+    looks_like_date,
+    looks_like_number,
+)
 from unseed_app.tables.table import Table, counted, listed
 
-_FEWEST_ROWS = 2
-_MOST_DESCRIBED = 12
+_KINDS: dict[str, type[Rule]] = {rule.kind: rule for rule in (NumberRule, BooleanRule, DateRule, CategoryRule)}
+_FEWEST_ROWS, _MOST_DESCRIBED, _CELLS_LOOKED_AT = 2, 12, 10_000
+
+
+def named_columns(option: str, text: str, table: Table) -> list[str]:
+    """Columns that an option names, with commas between them; a name that has commas itself is taken as it is."""
+    if text in table.names:
+        return [text]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in table.names:
+            there = f"it has {listed(table.names)}"
+            plain = {other.casefold(): other for other in table.names}
+            if close := difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=0.8):
+                there = f"did you mean {listed([plain[close[0]]])}?"
+            elif all(map(looks_like_number, table.names)):
+                there += "; is the first line of the file a header?"
+            raise InvalidInputError(f"{option} {name!r} is not a column of {table.source}; {there}")
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise InvalidInputError(f"{option} names {twice[0]!r} twice")
+    return names
 
 
 class Encoded(NamedTuple):
@@ -61,7 +91,7 @@ class Schema:
                 "is the delimiter right? It can be given with --delimiter"
             )
         cells, _ = _cells(table, names, impute=impute)
-        return cls(tuple(find_rule(name, cells[name], table) for name in names), tuple(targets), tuple(drop), impute)
+        return cls(tuple(_found_rule(name, cells[name], table) for name in names), tuple(targets), tuple(drop), impute)
 
     @property
     def features(self) -> list[str]:
@@ -88,7 +118,7 @@ class Schema:
         notes = self._notes_on_names(table)
         cells, notes_on_gaps = _cells(table, self.features, impute=self.impute or impute)
         X = np.concatenate([rule.encode(rule.read(cells[rule.name], table)) for rule in self.rules], axis=1)
-        commas = _note_on_commas([rule.name for rule in self._numbers if cells[rule.name].has_decimal_commas])
+        commas = _note_on_commas([rule.name for rule in self._numbers if has_decimal_commas(cells[rule.name])])
         return Encoded(pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object)), (*notes, *commas, *notes_on_gaps))
 
     def labels(self, table: Table) -> FloatArray:
@@ -120,7 +150,7 @@ class Schema:
 
     def notes_on_labels(self, table: Table) -> list[str]:
         """What was read in another way than it stands there."""
-        return _note_on_commas([name for name in self.targets if table.cells(name).has_decimal_commas])
+        return _note_on_commas([name for name in self.targets if has_decimal_commas(table.cells(name))])
 
     def with_numbers(self, table: Table) -> pd.DataFrame:
         """The table's frame with numbers where its text stands for them, for formats that have types."""
@@ -149,7 +179,7 @@ class Schema:
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            "columns": [rule_to_data(rule) for rule in self.rules],
+            "columns": [{"kind": rule.kind, **asdict(rule)} for rule in self.rules],
             "targets": list(self.targets),
             "dropped": list(self.dropped),
             "impute": self.impute,
@@ -158,7 +188,7 @@ class Schema:
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Schema:
         """The schema that plain data stand for; KeyError, TypeError or ValueError where they stand for none."""
-        rules = tuple(rule_from_data(column) for column in data["columns"])
+        rules = tuple(_remembered_rule(column) for column in data["columns"])
         return cls(rules, tuple(map(str, data["targets"])), tuple(map(str, data["dropped"])), bool(data["impute"]))
 
     def _notes_on_names(self, table: Table) -> list[str]:
@@ -191,6 +221,31 @@ def _cells(table: Table, names: Sequence[str], *, impute: bool) -> tuple[dict[st
         raise InvalidInputError(f"{place}: the value is missing{more}; fill it in, or add --impute median")
     filled = counted(total, "missing value")
     return cells, [f"{filled} filled with the training median or most frequent text: {listed(list(missing))}"]
+
+
+def _found_rule(name: str, cells: Cells, table: Table) -> Rule:
+    """The rule for a column, by what most of its cells are."""
+    present, kind = cells.present, str(cells.kind)
+    if not present:
+        raise InvalidInputError(f"{table.source}, column {name!r}: every cell is missing; leave it out with --drop")
+    if kind == "text":
+        first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
+        if all(text.lower() in TRUTH for text in set(present)):
+            kind = "boolean"
+        elif 2 * sum(map(looks_like_date, first)) > len(first):
+            kind = "date"
+        else:
+            kind = "number" if 2 * sum(map(looks_like_number, first)) > len(first) else "category"
+    return _KINDS[kind].fit(name, cells, table)
+
+
+def _remembered_rule(data: dict[str, Any]) -> Rule:
+    """The rule that plain data stand for; KeyError, TypeError or ValueError where they stand for none."""
+    fields = dict(data)
+    kind = _KINDS[fields.pop("kind")]
+    if kind is CategoryRule:
+        return CategoryRule(**fields | {"levels": tuple(map(str, fields["levels"]))})
+    return kind(**fields | {name: float(fields[name]) for name in ("first", "fill") if name in fields})
 
 
 def _shown(name: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +13,7 @@ import torch
 
 from unseed._machine import available_bytes, gigabytes
 from unseed.errors import InvalidInputError
-from unseed_app.tables.cells import Cells, looks_like_number
+from unseed_app.tables.cells import Cells
 
 
 @dataclass(frozen=True)
@@ -81,51 +79,13 @@ class Table:
         return f"{self.source}, row {row + 1}{line}" + ("" if column is None else f", column {column!r}")
 
 
-def named_columns(option: str, text: str, table: Table) -> list[str]:
-    """Columns that an option names, with commas between them; a name that has commas itself is taken as it is.
-
-    Examples
-    --------
-    >>> table = Table(pd.DataFrame({"a": [1], "b": [2], "a,b": [3]}), "three.csv")
-    >>> named_columns("target", "b, a", table), named_columns("target", "a,b", table)
-    (['b', 'a'], ['a,b'])
-    """
-    if text in table.names:
-        return [text]
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in table.names:
-            there = f"it has {listed(table.names)}"
-            plain = {other.casefold(): other for other in table.names}
-            if close := difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=0.8):
-                there = f"did you mean {listed([plain[close[0]]])}?"
-            elif all(map(looks_like_number, table.names)):
-                there += "; is the first line of the file a header?"
-            raise InvalidInputError(f"{option} {name!r} is not a column of {table.source}; {there}")
-    if twice := [name for name, n in Counter(names).items() if n > 1]:
-        raise InvalidInputError(f"{option} names {twice[0]!r} twice")
-    return names
-
-
 def counted(n: int, word: str) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
+    """A number with its noun."""
     return f"{n:,} {word}" + ("" if n == 1 else "s")
 
 
 def listed(names: Sequence[str], at_most: int = 5) -> str:
-    """Names in quotes, the first few of many; control characters come out as escapes.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], at_most=2)
-    "'a', 'b' and 1 more"
-    """
+    """Names in quotes, the first few of many; control characters come out as escapes."""
     shown = ", ".join(repr(name if len(name) <= 60 else name[:60] + "…") for name in names[:at_most])
     return shown + (f" and {len(names) - at_most:,} more" if len(names) > at_most else "")
 

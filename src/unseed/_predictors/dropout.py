@@ -16,7 +16,7 @@ from unseed._scaling import Scaling
 from unseed._solvers import GradientDescent, Objective
 from unseed._state import Record, State
 from unseed.errors import InvalidInputError
-from unseed.networks import MLP, MLPBatch, resolve_activation, restore_batch
+from unseed.networks import MLP, MLPBatch, restore_batch
 
 _MOMENTUM = 0.9
 
@@ -60,13 +60,13 @@ class DropoutNetwork:
 
         Shape (n_passes, n_points, n_outputs).
         """
-        inputs = torch.tensor(self.scaling.to_network(X), dtype=torch.float64, device=self.parameters.device)
-        outputs = []
+        inputs = torch.tensor(self.scaling.to_network(X), dtype=torch.float64, device=self.parameters.device)[None]
+        passes = (self.streams.generator("dropout pass", index) for index in range(n_passes))
         with torch.no_grad():
-            for index in range(n_passes):
-                kept = _draw_kept(self.batch, self.rate, self.streams.generator("dropout pass", index), inputs)
-                outputs.append(_forward(self.batch, self.parameters, inputs, kept))
-        return self.scaling.from_labels(torch.stack(outputs))
+            outputs = [
+                self.batch.outputs(self.parameters, inputs, _draw_kept(self.batch, self.rate, one, inputs)) for one in passes
+            ]
+        return self.scaling.from_labels(torch.cat(outputs))
 
 
 def train_dropout(
@@ -87,9 +87,9 @@ def train_dropout(
     velocity = torch.zeros_like(parameters)
     with progress.steps("dropout training", steps) as report:
         for step in range(steps):
-            kept = _draw_kept(batch, rate, streams.generator("dropout step", step), objective.X[0])
+            kept = _draw_kept(batch, rate, streams.generator("dropout step", step), objective.X)
             leaf = parameters.detach().requires_grad_()
-            loss = objective.value(_forward(batch, leaf, objective.X[0], kept)[None], leaf).sum()
+            loss = objective.value(batch.outputs(leaf, objective.X, kept), leaf).sum()
             (gradient,) = torch.autograd.grad(loss, leaf)
             velocity = momentum * velocity - speed * gradient
             parameters = parameters + velocity
@@ -115,15 +115,3 @@ def _draw_kept(batch: MLPBatch, rate: float, generator: np.random.Generator, lik
     """Factors of every hidden layer's neurons: 0 with probability ``rate``, else 1/(1 − rate)."""
     kept = generator.random((batch.network.depth, batch.width)) >= rate
     return list(torch.from_numpy(kept).to(like) / (1 - rate))
-
-
-def _forward(batch: MLPBatch, parameters: Tensor, inputs: Tensor, kept: list[Tensor]) -> Tensor:
-    network, activation = batch.network, resolve_activation(batch.network.activation)
-    signal = inputs * torch.tensor(network.first_layer_factors(batch.n_features), dtype=inputs.dtype, device=inputs.device)
-    for layer, (weight, bias) in enumerate(batch.layers(parameters)):
-        if layer:
-            signal = activation.value(signal) * kept[layer - 1]
-        signal = signal @ (batch.factor(layer) * weight[0]).T
-        if bias is not None:
-            signal = signal + network.bias_scale * bias[0]
-    return signal

@@ -2,7 +2,7 @@
 
 With J the Jacobian at θ, the linearised loss with a damping μ‖step‖² is minimised by
 step = Jᵀ a − q (θ − θᵇ), a = (J Jᵀ + (λ + μ) n W⁻¹)⁻¹ (r + q J(θ − θᵇ)), q = λ/(λ + μ):
-with W the counts times half the curvature V of the loss in f and r = −u/V, u its gradient (for the square y − f(θ)):
+with W the weights times half the curvature V of the loss in f and r = −u/V, u its gradient (for the square y − f(θ)):
 one n-by-n solve instead of p-by-p. Forming J Jᵀ costs n² p operations, trying a damping only n³/3 + n p, so every step
 tries several dampings around the last good one and keeps the best (Levenberg's damping and the backtracking in one).
 
@@ -14,6 +14,7 @@ also converged when several steps in a row no longer lower the loss.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -114,15 +115,11 @@ def _best_step(
     objective: Objective, evaluation: Evaluation, parameters: Tensor, loss: Tensor, damping: Tensor, open_: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Try the dampings around the last one; parameters, loss and damping of the best, or the old ones and more damping."""
-    kernel = evaluation.tangent_kernel().double()
-    travelled = parameters - objective.start
-    weights, residual = objective.newton_step(evaluation.outputs)
-    linear = evaluation.push(travelled).flatten(1).double()
+    step = _damped_step(objective, evaluation, parameters)
     best, best_loss, best_damping = parameters, loss, (damping * 10).clamp(max=_LARGEST)
     for trial in _TRIALS:
         tried = (damping * trial).clamp(_SMALLEST, _LARGEST)
-        step = _damped_step(objective, evaluation, kernel, weights.sqrt(), residual, linear, travelled, tried)
-        moved = parameters + step
+        moved = parameters + step(tried)
         moved_loss = objective.value(objective.batch.outputs(moved, objective.X), moved)
         better = open_ & (moved_loss < best_loss)  # a comparison with NaN, from a failed factorisation, is false
         best = torch.where(better[:, None], moved, best)
@@ -131,26 +128,25 @@ def _best_step(
     return best, best_loss, best_damping
 
 
-def _damped_step(
-    objective: Objective,
-    evaluation: Evaluation,
-    kernel: Tensor,
-    roots: Tensor,
-    residual: Tensor,
-    linear: Tensor,
-    travelled: Tensor,
-    damping: Tensor,
-) -> Tensor:
-    n_outputs = objective.labels.shape[2]
-    sizes, lam = objective.sizes, objective.regularization
-    extra = damping * kernel.diagonal(dim1=1, dim2=2).mean(1) / sizes
-    kept = lam / (lam + extra)  # q
-    # W^½ (W^½ K W^½ + ridge)⁻¹ W^½ instead of (K + ridge W⁻¹)⁻¹: padded rows, with count 0, drop out by themselves
+def _damped_step(objective: Objective, evaluation: Evaluation, parameters: Tensor) -> Callable[[Tensor], Tensor]:
+    """The step as a function of its damping; what all dampings share is made once."""
+    sizes, lam, travelled = objective.sizes, objective.regularization, parameters - objective.start
+    weights, residual = objective.newton_step(evaluation.outputs)
+    kernel, linear = evaluation.tangent_kernel().double(), evaluation.push(travelled).flatten(1).double()
+    scale, roots = kernel.diagonal(dim1=1, dim2=2).mean(1) / sizes, weights.sqrt()
+    # W^½ (W^½ K W^½ + ridge)⁻¹ W^½ instead of (K + ridge W⁻¹)⁻¹: padded rows, with weight 0, drop out by themselves
     weighted = roots[:, :, None] * kernel * roots[:, None, :]
-    weighted.diagonal(dim1=1, dim2=2).add_(((lam + extra) * sizes)[:, None])
-    factor, failed = torch.linalg.cholesky_ex(weighted)
-    target = (roots * (residual + kept[:, None] * linear))[:, :, None]
-    dual = roots * torch.cholesky_solve(target, factor)[:, :, 0]
-    dual[failed > 0] = torch.nan
-    dtype = travelled.dtype
-    return evaluation.pull(dual.reshape(len(dual), -1, n_outputs).to(dtype)) - kept[:, None].to(dtype) * travelled
+
+    def step(damping: Tensor) -> Tensor:
+        extra = damping * scale
+        kept = lam / (lam + extra)  # q
+        matrix = weighted.clone()
+        matrix.diagonal(dim1=1, dim2=2).add_(((lam + extra) * sizes)[:, None])
+        factor, failed = torch.linalg.cholesky_ex(matrix)
+        target = (roots * (residual + kept[:, None] * linear))[:, :, None]
+        dual = roots * torch.cholesky_solve(target, factor)[:, :, 0]
+        dual[failed > 0] = torch.nan
+        pulled = evaluation.pull(dual.reshape(objective.labels.shape).to(travelled.dtype))
+        return pulled - kept[:, None].to(travelled.dtype) * travelled
+
+    return step

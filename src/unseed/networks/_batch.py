@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,12 +100,15 @@ class MLPBatch:
         activation = resolve_activation(self.network.activation)
         return self.network.weight_std * math.sqrt(activation.normalisation / self.width) if layer else 1.0
 
-    def outputs(self, parameters: Tensor, X: Tensor) -> Tensor:
-        """Outputs alone. Shape (B, n, k)."""
-        return self.evaluate(parameters, X).outputs
+    def outputs(self, parameters: Tensor, X: Tensor, kept: Sequence[Tensor] = ()) -> Tensor:
+        """Outputs alone, every hidden layer's activations multiplied by what is kept of them (dropout). Shape (B, n, k)."""
+        return self._forward(parameters, X, kept).outputs
 
     def evaluate(self, parameters: Tensor, X: Tensor, blur: Tensor | None = None) -> MLPEvaluation:
         """Forward pass; pre-activations and activations are kept. ``blur`` has shape (B, depth)."""
+        return replace(self._forward(parameters, X), blur=blur)
+
+    def _forward(self, parameters: Tensor, X: Tensor, kept: Sequence[Tensor] = ()) -> MLPEvaluation:
         activation = resolve_activation(self.network.activation)
         scale = torch.tensor(self.network.first_layer_factors(self.n_features), dtype=X.dtype, device=X.device)
         inputs, arguments = [X * scale], []
@@ -115,8 +119,8 @@ class MLPBatch:
                 signal = signal + self.network.bias_scale * bias
             if layer < self.network.depth:
                 arguments.append(signal)
-                inputs.append(activation.value(signal))
-        return MLPEvaluation(self, layers, inputs, arguments, signal, blur)
+                inputs.append(activation.value(signal) * kept[layer] if kept else activation.value(signal))
+        return MLPEvaluation(self, layers, inputs, arguments, signal)
 
     def jacobian(self, parameters: Tensor, X: Tensor) -> Tensor:
         """Gradients of every row and output, layer by layer. Shape (n·k, p)."""

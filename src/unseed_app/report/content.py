@@ -86,13 +86,12 @@ def build(
     with (progress or Progress()).steps("asking the model", n_pieces(n_rows) + 3) as step:
         prediction = predict_in_pieces(estimator, rows.taken, n_rows, step, seeds=asks_for_seeds(estimator, n_rows))
         _check_finite(rows, prediction)
-        features = Features(estimator, rows, level, _columns(prediction.standard_error))
-        shown, order = features.by_relevance
-        step()
         rows_with_seeds, draws = _draw_seeds(estimator, rows, prediction)
         step()
-        n_outputs = len(rows.target_names)
-        outputs = tuple(Output.of(k, rows, prediction, level, draws, features) for k in range(n_outputs))
+        features = Features(estimator, rows, level, _columns(prediction.standard_error))
+        shown, order = features.by_relevance
+        outputs = tuple(Output.of(k, prediction, draws, features) for k in range(len(rows.target_names)))
+        step()
         diagnosis, far = _diagnosis(estimator, rows)
         step()
     wording = wording_of(estimator)

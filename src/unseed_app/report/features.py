@@ -29,26 +29,15 @@ Reason = tuple[int, float]
 
 @dataclass(frozen=True)
 class Band:
-    """Prediction and confidence interval along one feature, the others held at typical values.
+    """Prediction and confidence interval along one feature, the others held at typical values."""
 
-    Attributes
-    ----------
-    feature : int
-        Its position among those shown.
-    values, mean, low, high : array of shape (n_values,)
-    is_discrete : bool
-        Whether ``values`` are all there are.
-    histogram : array
-        Rows of the report per bin, from the first value to the last.
-    """
-
-    feature: int
-    values: FloatArray
+    feature: int  # its position among those shown
+    values: FloatArray  # (n_values,), as are mean, low and high
     mean: FloatArray
     low: FloatArray
     high: FloatArray
-    is_discrete: bool
-    histogram: npt.NDArray[np.intp]
+    is_discrete: bool  # whether ``values`` are all there are
+    histogram: npt.NDArray[np.intp]  # rows of the report per bin, from the first value to the last
 
 
 @dataclass(frozen=True)

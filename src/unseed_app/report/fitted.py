@@ -35,28 +35,14 @@ _WITHOUT_BIAS = (
 
 @dataclass(frozen=True)
 class Wording:
-    """What the intervals of an estimator are about.
+    """What the intervals of an estimator are about."""
 
-    Attributes
-    ----------
-    target : str
-        What the confidence interval is for.
-    spread, spread_meaning : str
-        Name and meaning of the standard error.
-    seed_meaning : str
-        What the procedural variance is, or why it is not known.
-    seed_is_taken_out : bool
-        Whether the prediction is free of it.
-    caveat : str
-        What the confidence interval leaves out; empty where nothing needs to be said.
-    """
-
-    target: str
-    spread: str
+    target: str  # what the confidence interval is for
+    spread: str  # name of the standard error
     spread_meaning: str
-    seed_meaning: str
-    seed_is_taken_out: bool
-    caveat: str
+    seed_meaning: str  # what the procedural variance is, or why it is not known
+    seed_is_taken_out: bool  # whether the prediction is free of it
+    caveat: str  # what the confidence interval leaves out; empty where nothing needs to be said
 
 
 def wording_of(estimator: Any) -> Wording:
@@ -120,25 +106,13 @@ def _network(estimator: Any) -> str:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How to get the same again.
+    """How to get the same again."""
 
-    Attributes
-    ----------
-    constructor : str
-        The estimator as Python writes it.
-    chosen : str
-        Network and λ that were chosen from the data, as arguments; empty where they were given.
-    seed : str
-    versions : tuple of (name, version)
-    source : str
-        The command or file it came from; empty where that was not said.
-    """
-
-    constructor: str
-    chosen: str
+    constructor: str  # the estimator as Python writes it
+    chosen: str  # network and λ that were chosen from the data, as arguments; empty where they were given
     seed: str
     versions: tuple[tuple[str, str], ...]
-    source: str
+    source: str  # the command or file it came from; empty where that was not said
 
 
 def reproduction_of(estimator: Any, source: str | None) -> Reproduction:

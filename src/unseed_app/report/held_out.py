@@ -22,14 +22,6 @@ _LONGEST_NAME = 200
 class Feature:
     """Where a feature is in X, and what its values are called.
 
-    Attributes
-    ----------
-    name : str
-    columns : tuple of int
-        Of X: one, or one for each level.
-    levels : tuple of str
-        Of a category; empty for a number.
-
     Examples
     --------
     >>> city = Feature("city", (1, 2), ("Bern", "Rome"))
@@ -38,8 +30,8 @@ class Feature:
     """
 
     name: str
-    columns: tuple[int, ...]
-    levels: tuple[str, ...] = ()
+    columns: tuple[int, ...]  # of X: one, or one for each level
+    levels: tuple[str, ...] = ()  # of a category; empty for a number
 
     def values(self, X: FloatArray) -> FloatArray:
         """The number, or which level it is. Shape (n_rows,)."""
@@ -69,27 +61,15 @@ class Feature:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows, what was observed there, and what everything is called.
+    """Rows, what was observed there, and what everything is called."""
 
-    Attributes
-    ----------
-    given : object
-        X as the user has it, for the estimator's own checks.
-    X : array of shape (n_rows, ...)
-    y : array of shape (n_rows, n_outputs) or None
-    feature_names, target_names, row_labels : tuple of str
-        ``feature_names`` are those of the columns, empty where a row is not a line of features.
-    features : tuple of Feature
-        As a person knows them: the columns of a category are one.
-    """
-
-    given: Any
-    X: FloatArray
-    y: FloatArray | None
-    feature_names: tuple[str, ...]
+    given: Any  # X as the user has it, for the estimator's own checks
+    X: FloatArray  # (n_rows, ...)
+    y: FloatArray | None  # (n_rows, n_outputs)
+    feature_names: tuple[str, ...]  # of the columns; empty where a row is not a line of features
     target_names: tuple[str, ...]
     row_labels: tuple[str, ...]
-    features: tuple[Feature, ...]
+    features: tuple[Feature, ...]  # as a person knows them: the columns of a category are one
 
     @classmethod
     def of(

@@ -13,7 +13,7 @@ from unseed._results import Components, FloatArray, Prediction
 from unseed.plots._coverage import binomial_band, shares_inside
 from unseed.plots._display import select_output
 from unseed_app.report.features import Band, Features, Reason
-from unseed_app.report.held_out import HeldOut, Indices
+from unseed_app.report.held_out import Indices
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _CHANCE = 0.95  # level of the binomial bands
@@ -22,18 +22,14 @@ _ROWS_AT_A_TIME, _MOST_WORK = 1000, 1e11
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Errors of the predictions, in units of y, and the share of observations inside the prediction interval.
-
-    ``r_squared`` is None where the observations do not vary. ``inside_low`` and ``inside_high`` are the Clopper–Pearson
-    bounds of the share.
-    """
+    """Errors of the predictions, in units of y, and the share of observations inside the prediction interval."""
 
     rmse: float
     mae: float
-    r_squared: float | None
+    r_squared: float | None  # None where the observations do not vary
     n_inside: int
     n_rows: int
-    inside_low: float
+    inside_low: float  # Clopper–Pearson bounds of the share
     inside_high: float
 
     @property
@@ -49,72 +45,45 @@ class Accuracy:
         errors, spread, n_rows = observed - prediction.mean, float(np.sum((observed - observed.mean()) ** 2)), len(observed)
         n_inside = round(float(shares_inside(prediction, observed, [level])[0, 0]) * n_rows)
         band = binomtest(n_inside, n_rows).proportion_ci(_CHANCE, method="exact")
-        return cls(
-            rmse=float(np.sqrt(np.mean(errors**2))),
-            mae=float(np.abs(errors).mean()),
-            r_squared=1 - float(np.sum(errors**2)) / spread if spread > 0 else None,
-            n_inside=n_inside,
-            n_rows=n_rows,
-            inside_low=float(band.low),
-            inside_high=float(band.high),
-        )
+        rmse, mae = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
+        r_squared = 1 - float(np.sum(errors**2)) / spread if spread > 0 else None
+        return cls(rmse, mae, r_squared, n_inside, n_rows, float(band.low), float(band.high))
 
 
 @dataclass(frozen=True)
 class CoverageCurve:
-    """Share of observations inside prediction intervals of several levels, and what chance alone would allow.
-
-    ``low`` and ``high`` bound the share that perfectly calibrated intervals would have in 95 of 100 such samples.
-    """
+    """Share of observations inside prediction intervals of several levels, and what chance alone would allow."""
 
     nominal: FloatArray
     observed: FloatArray
-    low: FloatArray
+    low: FloatArray  # bounds of the share that perfectly calibrated intervals would have in 95 of 100 such samples
     high: FloatArray
 
 
 @dataclass(frozen=True)
 class Output:
-    """One output at every row; arrays have shape (n_rows,), and what is not known is None.
-
-    Attributes
-    ----------
-    name : str
-    mean, standard_error : array
-    confidence, prediction : array
-        Half widths of the two intervals.
-    seed, noise : array or None
-        Standard deviations over seeds, and of an observation.
-    parts : mapping from str to array
-        Variances that the squared standard error is the sum of, without those that are zero everywhere.
-    observed : array or None
-    accuracy : Accuracy or None
-    coverage : CoverageCurve or None
-    bands : tuple of Band
-    reasons : mapping from row to tuple of (position among the shown features, share of the standard error saved)
-    draws : array of shape (n_rows_with_seeds, n_seeds) or None
-        Predictions of single networks of other seeds less ours.
-    """
+    """One output at every row; arrays have shape (n_rows,), and what is not known is None."""
 
     name: str
     mean: FloatArray
     standard_error: FloatArray
-    confidence: FloatArray
+    confidence: FloatArray  # half widths of the two intervals
     prediction: FloatArray | None
-    seed: FloatArray | None
+    seed: FloatArray | None  # standard deviations over seeds, and of an observation
     noise: FloatArray | None
-    parts: Mapping[str, FloatArray]
+    parts: Mapping[str, FloatArray]  # variances that the squared standard error is the sum of, but for those that are zero
     observed: FloatArray | None
     accuracy: Accuracy | None
     coverage: CoverageCurve | None
     bands: tuple[Band, ...]
-    reasons: Mapping[int, tuple[Reason, ...]]
-    draws: FloatArray | None
+    reasons: Mapping[int, tuple[Reason, ...]]  # by row
+    draws: FloatArray | None  # single networks of other seeds less ours, (n_rows_with_seeds, n_seeds)
 
     @classmethod
-    def of(cls, k: int, rows: HeldOut, whole: Prediction, level: float, draws: FloatArray | None, features: Features) -> Output:
-        """The k-th output of a prediction at rows."""
-        one, observed = select_output(whole, k), None if rows.y is None else rows.y[:, k]
+    def of(cls, k: int, whole: Prediction, draws: FloatArray | None, features: Features) -> Output:
+        """The k-th output of a prediction."""
+        rows, level, one = features.rows, features.level, select_output(whole, k)
+        observed = None if rows.y is None else rows.y[:, k]
         prediction = _known(np.diff(one.pred_int(level))[:, 0] / 2)
         coverage = None
         if observed is not None and prediction is not None:

@@ -130,15 +130,12 @@ def render(report: Report) -> str:
     )
     return environment.get_template("page.html").render(
         report=report,
-        targets=", ".join(output.name for output in report.outputs),
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'",
         style=style,
         script=script,
         data=as_json(payload_of(report)),
-        summary=_summary(report),
         headlines=headlines,
         columns=max(headlines, key=len),
-        versions=", ".join(map(" ".join, report.reproduction.versions)),
     )
 
 
@@ -216,13 +213,6 @@ def _asset(name: str) -> str:
 def _hash(text: str) -> str:
     """What the page's own policy allows: this script and this style, and no other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
-
-
-def _summary(report: Report) -> str:
-    n = len(report.rows.row_labels)
-    known = "with observed values" if report.rows.y is not None else "without observed values"
-    trained = next((f", trained on {words}" for name, words in report.facts if name == "Trained on"), "")
-    return f"{n:,} row{'s'[: n != 1]} {known}; {report.facts[0][1]}{trained}."
 
 
 def _headline(report: Report, output: Output) -> dict[str, tuple[str, str]]:

@@ -9,7 +9,7 @@ from unseed import MLP, PNCRegressor, Prediction
 from unseed._results import Components
 from unseed.errors import InvalidInputError
 from unseed.plots import CoverageDisplay
-from unseed.plots._coverage import binomial_band
+from unseed.plots._intervals import binomial_band
 
 RNG = np.random.default_rng(0)
 

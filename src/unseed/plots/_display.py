@@ -126,9 +126,9 @@ def column(name: str, values: npt.ArrayLike | None, n_points: int) -> FloatArray
     return numbers
 
 
-def name_of(position: Any) -> str:
-    """What the horizontal axis shows: the name of a series, nothing for an array."""
-    return "".join(str(name) for name in names_of(position)[:1])
+def positions(position: Any, n_points: int) -> tuple[FloatArray | None, str]:
+    """Where points go on the horizontal axis, and what it shows: the name of a series, nothing for an array."""
+    return column("position", position, n_points), "".join(str(name) for name in names_of(position)[:1])
 
 
 def places(mean: FloatArray, position: FloatArray | None, name: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any], str]:

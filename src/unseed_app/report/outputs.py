@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from unseed._results import Components, FloatArray, Prediction
-from unseed.plots._coverage import binomial_band, shares_inside
 from unseed.plots._display import select_output
+from unseed.plots._intervals import binomial_band, shares_inside
 from unseed_app.report.features import Band, Features, Reason
 from unseed_app.report.held_out import Indices
 

@@ -7,7 +7,7 @@ from scipy import stats
 from oracles.regression import leave_one_out_by_refitting
 from unseed import MLP, AutoNetwork, LinearizedEngine, PNCRegressor
 from unseed._random import Streams
-from unseed._selection import RidgePath, choice, choose_regularization, evidence_ahead, ridge_path, select_network
+from unseed._selection import RidgePath, choice, choose_regularization, evidence_ahead, search, select_network
 from unseed._selection.objective import CRITERIA, Architecture, ScaleObjective, evidence
 from unseed._selection.search import NEIGHBOURS, representative_rows
 from unseed.errors import InvalidInputError
@@ -48,7 +48,7 @@ def test_noisier_labels_get_more_regularization():
 def test_a_subset_stands_for_many_rows(monkeypatch):
     X, y = map(torch.tensor, data(400, 0.3))
     everything = choose_regularization(X, y, NETWORK, Streams(0))
-    monkeypatch.setattr(ridge_path, "MAX_ROWS", 200)
+    monkeypatch.setattr(search, "RIDGE_ROWS", 200)
     subset = choose_regularization(X, y, NETWORK, Streams(0))
     assert 0.2 < subset / everything < 5
     assert choose_regularization(X, y, NETWORK, Streams(0)) == subset

@@ -48,7 +48,7 @@ def wire(monkeypatch):
     wire = Wire()
     for module in (systems, linearized, network):
         monkeypatch.setattr(module, "shares_memory", lambda n_jobs: False)
-    for module, name in ((systems, "begun"), (linearized, "begun"), *((m, "outcomes") for m in (cohorts, block_work, blocks))):
+    for module, name in ((systems, "begun"), *((m, "outcomes") for m in (cohorts, block_work, blocks))):
         monkeypatch.setattr(module, name, wire)
     return wire
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from unseed._findings import Finding
 from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, Training
 from unseed._state import Record, State
 from unseed.engines._cost import Cost, kernel_cost, kernel_memory
 from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, choose_anchors, root_of
-from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine, LeftOut
-from unseed.engines._shared import check_training, conditioning, influence_values, pooled_noise
+from unseed.engines._protocol import CONVERGED, Capability, Engine, LeftOut
+from unseed.engines._shared import NEEDS_ALL_ROWS, OwnReplicates, check_training, influence_values
 from unseed.engines._systems import Factor, Solver, solve_systems
-from unseed.engines._task import NewPoints, Probe, Task, check_kept, restore_duals, rows_of, state_of_duals
+from unseed.engines._task import NewPoints, Task, check_kept, restore_duals, rows_of, state_of_duals
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
@@ -120,39 +120,28 @@ class KernelEngine(Engine):
         dual = task.labels.new_zeros(len(duals), *task.labels.shape)
         for replicate, own, weights in zip(dual, rows_of(plan, task.X.device), duals, strict=True):
             replicate[own] = weights
-        return KernelReplicates(self.kernel_of(task), task.X, dual, self, task, plan, factors)
+        return KernelReplicates(self, task, plan, self.kernel_of(task), task.X, dual, factors)
 
 
 @dataclass(frozen=True)
-class KernelReplicates(KernelExpansions):
+class KernelReplicates(KernelExpansions, OwnReplicates[Factor]):
     """Infinitely wide networks of every replicate.
 
     Attributes
     ----------
-    engine : KernelEngine
-    task : Task
-    plan : Plan
     solved : sequence of factors, or None
         Of the reference replicates; None has them made again, by the same engine on the same rows, when first asked for.
     """
 
-    engine: KernelEngine
-    task: Task
-    plan: Plan
     solved: Sequence[Factor] | None = None
 
-    @cached_property
-    def factors(self) -> Sequence[Factor]:
+    def ridges(self) -> Sequence[Factor]:
         """Of the reference replicates."""
         if self.solved is not None:
             return self.solved
         counts = self.plan.counts[list(self.plan.reference)]
-        return self.engine.fit(self.task, Plan(counts, tuple(range(len(counts))))).factors
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """The engine's; formulas for converged networks need one of all rows."""
-        return self.engine.capabilities - (CONVERGED if len(self.plan.reference) > 1 else NOTHING)
+        again = cast(KernelReplicates, self.engine.fit(self.task, Plan(counts, tuple(range(len(counts))))))
+        return again.ridges()
 
     def influence(self, points: NewPoints) -> Tensor:
         """Influence values from the one full-data factor; outputs do not mix at infinite width."""
@@ -180,17 +169,6 @@ class KernelReplicates(KernelExpansions):
         parts = self._smoothed_starts(points)
         totals = [(smoother * (product - 2 * cross)).sum(0) for smoother, cross, product in parts]
         return (self.profile(points).diagonal.nngp + torch.stack(totals).mean(0)).clamp_min(0.0)
-
-    def noise_variance(self) -> Tensor:
-        """Residual sum of squares over its trace, pooled over the reference replicates."""
-        labels = self.task.difference
-        return pooled_noise(
-            factor.noise_residual(labels[rows]) for rows, factor in zip(self._reference_rows, self.factors, strict=True)
-        )
-
-    def conditions(self, probe: Probe) -> Iterable[Finding]:
-        """Whether the matrices behind the fit could be inverted accurately."""
-        return conditioning(self.factors)
 
     def state(self) -> State:
         """Dual weights of the rows that each replicate has."""
@@ -230,14 +208,10 @@ class KernelReplicates(KernelExpansions):
     @property
     def full_factor(self) -> DualRidge:
         """Of the one network of all rows."""
-        factor, *batches = self.factors
-        if batches or not isinstance(factor, DualRidge):
-            raise InvalidInputError("a posterior and influence values need a network trained to convergence on all rows")
+        factor, _ = self.full_fit
+        if not isinstance(factor, DualRidge):
+            raise InvalidInputError(NEEDS_ALL_ROWS)
         return factor
-
-    @property
-    def _reference_rows(self) -> list[Tensor]:
-        return rows_of(self.plan, self.dual.device, self.plan.reference)
 
     @cached_property
     def amplitude(self) -> Tensor:
@@ -247,6 +221,8 @@ class KernelReplicates(KernelExpansions):
     def _smoothed_starts(self, points: NewPoints) -> Iterable[tuple[Tensor, Tensor, Tensor]]:
         """Of each reference replicate c(x), how far each of its labels moves each prediction; Σ(X, x); and Σ(X, X) c."""
         cross, at = self.cross(points), self.profile(points)
-        for rows, factor in zip(self._reference_rows, self.factors, strict=True):
+        for rows, (factor, _) in zip(
+            rows_of(self.plan, at.directions.device, self.plan.reference), self.references, strict=True
+        ):
             own, smoother = self.points[rows], factor.solve(cross[rows])
             yield smoother, self.kernel.nngp_cross(own, at), self.kernel.nngp_product(own, own, smoother)

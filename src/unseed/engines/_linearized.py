@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from joblib import Parallel, delayed
@@ -15,13 +14,13 @@ from unseed._resampling import Plan
 from unseed._solvers import Converged, Training
 from unseed._state import Record, State
 from unseed.engines._cost import Cost, linearized_cost, network_memory
-from unseed.engines._finite import FiniteReplicates, draw_starts
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine
 from unseed.engines._shared import check_training
-from unseed.engines._tangent import TangentFit
+from unseed.engines._systems import here_and_elsewhere
+from unseed.engines._tangent import FiniteReplicates, TangentFit, draw_starts
 from unseed.engines._task import NewPoints, Task, check_kept, restore_duals, rows_of, state_of_duals
 from unseed.networks import NetworkBatch, make_batch, restore_batch
-from unseed.tasks import begun, shares_memory
+from unseed.tasks import shares_memory
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ class LinearizedEngine(Engine):
         network_memory(batch, plan, 1, 8).check(task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device)
         tangents = self._tangents(batch, starts, task, plan)
-        labels = [task.labels[rows] for rows in rows_of(plan, task.X.device)]
-        duals = _solve(tangents, labels, plan, n_jobs)
+        tangents, duals = _solve(tangents, task, plan, n_jobs)
         return LinearizedReplicates(self, task, plan, batch, tangents, duals)
 
     def cost(self, task: Task, plan: Plan) -> Cost:
@@ -106,31 +104,26 @@ class LinearizedEngine(Engine):
         ]
 
 
-Solved = tuple[TangentFit | None, Tensor]
+def _solve(tangents: list[TangentFit], task: Task, plan: Plan, n_jobs: int | None) -> tuple[list[TangentFit], list[Tensor]]:
+    """Linearisations and dual weights of every replicate; those that stand for these data come back with their factors.
 
-
-def _solve(tangents: list[TangentFit], labels: list[Tensor], plan: Plan, n_jobs: int | None) -> list[Tensor]:
-    """Dual weights of every replicate; those that stand for these data have their factors afterwards, the others have none.
-
-    Workers elsewhere are sent a replicate's rows and start. A factor of all rows is made here, while they are at work; those of
-    batches come back from them.
+    Workers elsewhere are sent a replicate's rows and start.
     """
-    n_rows, kept, is_one_process = plan.counts.shape[1], plan.reference, shares_memory(n_jobs)
-    here = [r for r, tangent in enumerate(tangents) if is_one_process or (r in kept and len(tangent.X) == n_rows)]
-    there = [r for r in range(len(tangents)) if r not in here]
+    rows = rows_of(plan, task.X.device)
 
-    def task(r: int) -> Any:  # a copy's factor is forgotten with it, and a view would be sent with all that it is a view of
-        return delayed(_solved)(replace(tangents[r], parameters=tangents[r].parameters.clone()), labels[r], keeps=r in kept)
+    def arguments(r: int) -> tuple[TangentFit, Tensor, bool]:
+        # A copy's factor is forgotten with it, and a view would be sent with all that it is a view of.
+        own = replace(tangents[r], parameters=tangents[r].parameters.clone())
+        return own, task.labels[rows[r]], r in plan.reference
 
-    found = begun(map(task, there), n_jobs, ahead=2)
-    own = Parallel(n_jobs=n_jobs, require="sharedmem")(map(task, here))
-    solved: dict[int, Solved] = dict(zip([*here, *there], [*own, *found], strict=True))
-    for r, (tangent, _) in solved.items():
-        tangents[r] = tangents[r] if tangent is None else tangent
-    return [solved[r][1] for r in range(len(tangents))]
+    if shares_memory(n_jobs):
+        found = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_solved)(*arguments(r)) for r in range(len(tangents)))
+    else:
+        found = here_and_elsewhere(_solved, arguments, plan, n_jobs)
+    return [kept or bare for (kept, _), bare in zip(found, tangents, strict=True)], [dual for _, dual in found]
 
 
-def _solved(tangent: TangentFit, labels: Tensor, *, keeps: bool) -> Solved:
+def _solved(tangent: TangentFit, labels: Tensor, keeps: bool) -> tuple[TangentFit | None, Tensor]:
     """A task for any worker: what the labels are beyond the start, solved for; with the factor in the fit that is kept."""
     dual = tangent.solve(labels - tangent.start(tangent.X)[:, None, :])
     return (tangent if keeps else None), dual
@@ -164,7 +157,7 @@ class LinearizedReplicates(FiniteReplicates):
             **state_of_duals(self.duals),
         }
 
-    def linearisations(self) -> list[TangentFit]:
+    def ridges(self) -> list[TangentFit]:
         """Of the networks that stand for these data."""
         return [self.tangents[r] for r in self.plan.reference]
 

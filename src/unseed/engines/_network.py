@@ -20,9 +20,8 @@ from unseed._solvers import SGD, GaussNewton, GradientDescent
 from unseed._state import Record, State
 from unseed.engines._cohorts import Cohorts, Trainer
 from unseed.engines._cost import Cost, network_cost, network_memory
-from unseed.engines._finite import FiniteReplicates, draw_starts
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Convergence, Engine
-from unseed.engines._tangent import TangentFit
+from unseed.engines._tangent import FiniteReplicates, TangentFit, draw_starts
 from unseed.engines._task import NewPoints, Probe, Task, between_groups, check_kept, rows_of
 from unseed.errors import InvalidInputError
 from unseed.networks import NetworkBatch, make_batch, restore_batch
@@ -221,7 +220,7 @@ class NetworkReplicates(FiniteReplicates):
         """The architecture in float64, whatever it was trained in."""
         return self.batch.in_double()
 
-    def linearisations(self) -> list[TangentFit]:
+    def ridges(self) -> list[TangentFit]:
         """The base networks that stand for these data, linearised where training ended, in float64."""
         return [self._tangent_at(r, self.parameters[r, 0]) for r in self.plan.reference]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from unseed.tasks import begun, shares_memory
 
 Factor = DualRidge | StoppedRidge
 Solution = tuple[Tensor, Factor | None]
+T = TypeVar("T")
 
 STACKED_ROWS = 2048
 """Up to here a GPU factorises systems of equal size together; a larger one keeps it busy alone."""
@@ -97,7 +98,7 @@ def solve_systems(task: Task, plan: Plan, solver: Solver, n_jobs: int | None) ->
         chosen = torch.from_numpy(rows).to(X.device)
         systems.append(System(chosen, torch.from_numpy(counts).to(X), task.labels[chosen], r in plan.reference))
     if not shares_memory(n_jobs):
-        return _elsewhere(network, X, systems, solver, n_jobs)
+        return here_and_elsewhere(_solve_alone, lambda s: (network, X[systems[s].rows], systems[s], solver), plan, n_jobs)
     matrix_of = _from_one_gram(network, X, systems) if shares_one_gram(plan) else lambda s: _gram(network, X[systems[s].rows])
 
     def solve(stack: list[int]) -> list[Solution]:
@@ -136,12 +137,14 @@ def _n_alone(stacks: list[list[int]], systems: Sequence[System], n_jobs: int | N
     return max(large, int(costs[0] * torch.get_num_threads() > 1.2 * sum(costs)))
 
 
-def _elsewhere(network: MLP, X: Tensor, systems: Sequence[System], solver: Solver, n_jobs: int | None) -> list[Solution]:
-    """Tasks for workers; a factor of all rows stays in this process."""
-    here = [s for s, system in enumerate(systems) if system.keeps_factor and len(system.rows) == len(X)]
-    there = [s for s in range(len(systems)) if s not in here]
-    found = begun((delayed(_solve_alone)(network, X[systems[s].rows], systems[s], solver) for s in there), n_jobs, ahead=2)
-    own = [_solve_alone(network, X, systems[s], solver) for s in here]  # while the others are at work
+def here_and_elsewhere(
+    function: Callable[..., Any], arguments: Callable[[int], tuple[Any, ...]], plan: Plan, n_jobs: int | None
+) -> list[Any]:
+    """A function of every replicate, by workers; but a network of all rows that stands for these data keeps its factor here."""
+    here = [r for r in plan.reference if plan.distinct_rows[r] == plan.n_rows]
+    there = [r for r in range(len(plan.counts)) if r not in here]
+    found = begun((delayed(function)(*arguments(r)) for r in there), n_jobs, ahead=2)
+    own = [function(*arguments(r)) for r in here]  # while the others are at work
     return _in_order([*here, *there], [*own, *found])
 
 
@@ -176,6 +179,6 @@ def _stacks(systems: Sequence[System], solver: Solver, device: torch.device) -> 
     return [stack for _, stack in sorted(stacks.items(), key=lambda item: -item[0][0])]
 
 
-def _in_order(places: Iterable[int], found: Iterable[Solution]) -> list[Solution]:
+def _in_order(places: Iterable[int], found: Iterable[T]) -> list[T]:
     solutions = dict(zip(places, found, strict=True))
     return [solutions[s] for s in sorted(solutions)]

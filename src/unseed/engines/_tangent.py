@@ -1,4 +1,4 @@
-"""One finite network's linearisation, factorised: what the linearised engine predicts with and the jackknife needs."""
+"""Linearisations of finite networks: what the linearised engine predicts with, and formulas for converged networks need."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from unseed._random import Streams
 from unseed._solvers import Converged, DualRidge, PrimalRidge, StoppedRidge, Training, WeightedRidge
 from unseed.engines._protocol import LeftOut
-from unseed.engines._shared import influence_values
+from unseed.engines._shared import OwnReplicates, influence_values
+from unseed.engines._task import NewPoints
 from unseed.networks import Evaluation, NetworkBatch
 
 POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
@@ -50,6 +52,11 @@ class TangentFit:
         if self.is_primal:
             return PrimalRidge.factorise(self.batch.jacobian(self.parameters[0], self.X), *rest)
         return DualRidge.factorise(self._kernel(), *rest)
+
+    @property
+    def condition(self) -> float:
+        """Of the matrix behind it."""
+        return self.factor.condition
 
     @property
     def is_primal(self) -> bool:
@@ -152,3 +159,33 @@ class TangentFit:
                 yield self.batch.jacobian(self.parameters[0], chunk)
             else:
                 yield self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0]
+
+
+@dataclass(frozen=True)
+class FiniteReplicates(OwnReplicates[TangentFit]):
+    """Networks of finite width: formulas for converged networks are those of their linearisation."""
+
+    batch: NetworkBatch
+
+    def posterior_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
+        """With the full-data network's own tangent kernel."""
+        tangent, labels = self.full_fit
+        return tangent.posterior_variance(points.inputs, None if minus is None else minus.inputs, labels)
+
+    def posterior_covariance(self, points: NewPoints) -> Tensor:
+        """With the full-data network's own tangent kernel."""
+        tangent, labels = self.full_fit
+        return tangent.posterior_covariance(points.inputs, labels)
+
+    def leave_out(self, rows: Tensor) -> LeftOut:
+        """With the full-data network's own tangent kernel."""
+        tangent, labels = self.full_fit
+        return tangent.leave_out(rows, labels)
+
+
+def draw_starts(
+    batch: NetworkBatch, n_replicates: int, streams: Streams, device: torch.device, dtype: torch.dtype = torch.float64
+) -> Tensor:
+    """θᵇ of every replicate, drawn on the CPU from the replicate's own stream. Shape (n_replicates, p)."""
+    starts = [batch.draw(streams.generator("start", r)).to(dtype) for r in range(n_replicates)]
+    return torch.stack(starts).to(device)

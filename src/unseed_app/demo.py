@@ -20,7 +20,6 @@ from unseed.plots import IntervalDisplay
 from unseed_app.report import check_can_be_written, write_report
 
 _SHOWN = 6
-_PICTURES = (".png", ".pdf", ".svg", ".jpg")
 
 
 def demonstrate(level: float, interval: str, seed: int, out: Path, page: Path | None, echo: Callable[[str], None]) -> None:
@@ -32,20 +31,20 @@ def demonstrate(level: float, interval: str, seed: int, out: Path, page: Path | 
     check_level(level)
     if not out.parent.is_dir():
         raise InvalidInputError(f"out={str(out)!r}: the folder {str(out.parent)!r} does not exist; make it first")
-    if out.suffix.lower() not in _PICTURES or out.is_dir():
+    if out.suffix.lower() not in (".png", ".pdf", ".svg", ".jpg") or out.is_dir():
         raise InvalidInputError(f"out={str(out)!r} must be a file that ends in .png, .pdf, .svg or .jpg")
     page = out.with_name("report.html") if page is None else page
     check_can_be_written(page)
     patients = load_diabetes(scaled=False)
-    numbers = np.arange(len(patients.target))
-    split = train_test_split(patients.data, patients.target, numbers, test_size=0.2, random_state=seed)
-    X_train, X_test, y_train, y_test, _, numbers = split
+    numbered = (patients.data, patients.target, np.arange(len(patients.target)))
+    X_train, X_test, y_train, y_test, _, numbers = train_test_split(*numbered, test_size=0.2, random_state=seed)
     begin = time.perf_counter()
     reg = PNCRegressor(interval=interval, random_state=seed, verbose=sys.stdout.isatty()).fit(X_train, y_train)
     prediction = reg.get_prediction(X_test)
     seconds = time.perf_counter() - begin
     echo(f"Diabetes progression after one year: {len(X_train)} patients to fit, {len(X_test)} held out.")
-    echo(f"Network: {_network(reg)}, infinitely wide; λ = {reg.regularization_:.3g}; {reg.interval_}.")
+    network = reg.network_ if reg.selection_ is None else reg.selection_.best.architecture
+    echo(f"Network: {network}, infinitely wide; λ = {reg.regularization_:.3g}; {reg.interval_}.")
     echo(f"Fitted and predicted in {seconds:.2f} s.\n")
     echo(_in_words(prediction, y_test, numbers, level))
     display = IntervalDisplay.from_predictions(prediction, y_test, level=level)
@@ -65,10 +64,6 @@ def demonstrate(level: float, interval: str, seed: int, out: Path, page: Path | 
         source=f"unseed demo --level {level:g} --interval {interval} --seed {seed}",
     )
     echo(f"Figure: {out}. Report: {page}. Everything took {time.perf_counter() - start:.1f} s.")
-
-
-def _network(reg: PNCRegressor) -> str:
-    return str(reg.network_) if reg.selection_ is None else reg.selection_.best.architecture
 
 
 def _in_words(prediction: Prediction, observed: FloatArray, numbers: npt.NDArray[np.int64], level: float) -> str:

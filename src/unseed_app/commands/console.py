@@ -18,19 +18,7 @@ _SHOW_AFTER = 1.0  # seconds; a bar is there before anybody wonders
 
 @dataclass
 class Console:
-    """Prints what is done and gathers notes.
-
-    Examples
-    --------
-    >>> console = Console()
-    >>> console.note("the delimiter is ';'")
-    Note: the delimiter is ';'.
-    >>> Console(as_json=True).finish({"rows": 3})
-    {
-     "rows": 3,
-     "notes": []
-    }
-    """
+    """Prints what is done and gathers notes."""
 
     quiet: bool = False
     as_json: bool = False

@@ -10,13 +10,12 @@ from typing import Any
 from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
 from unseed._machine import available_bytes, resolve_device
 from unseed._persistence import check_target
-from unseed._results import FloatArray
 from unseed.costs import Job, Rates, forecast, shortage
 from unseed.errors import InvalidInputError
 from unseed.intervals import resolve_interval
 from unseed.tasks import on_cluster
 from unseed_app.commands.console import Console
-from unseed_app.commands.inputs import Origin, Regressor, TableFile, TableModel
+from unseed_app.commands.inputs import Regressor, TableFile, TableModel
 from unseed_app.tables import Schema, check_output, named_columns
 
 _FORECAST_POINTS = 1000
@@ -32,8 +31,8 @@ def fit(
     out: Path | None,
     console: Console,
     *,
-    cluster: str | None = None,
-    dry_run: bool = False,
+    dry_run: bool,
+    cluster: str | None,
     **options: Any,
 ) -> None:
     """Train on all rows of a table and write a model folder; of a dry run, say what that would take and write nothing.
@@ -41,7 +40,12 @@ def fit(
     ``options`` are arguments of the estimator: interval, random_state, device and n_jobs.
     """
     out = out or file.named_after("-model")
-    _check(out, **options)
+    resolve_interval(options["interval"], n_rows=4)  # what can be refused is, before the table is read
+    resolve_device(options["device"])
+    if options["n_jobs"] == 0:
+        raise InvalidInputError("jobs=0 runs nothing; use 1, 2, … or -1 for every core")
+    check_output(out)
+    check_target(out)
     table = file.read(console)
     targets = named_columns("target", target, table)
     schema = Schema.fit(table, targets, named_columns("drop", drop, table) if drop is not None else [], impute=file.impute)
@@ -51,22 +55,13 @@ def fit(
     console.note(*encoded.notes, *schema.notes_on_labels(table), *schema.remarks(encoded.X))
     estimator = _estimator(len(table), console, **options)
     if dry_run:
-        _forecast(estimator, encoded.X.shape, y, console)
+        _forecast(estimator, encoded.X.shape, len(targets), console)
         return
     with on_cluster(cluster), console.working():
         estimator.fit(encoded.X, y)
-    TableModel(estimator, schema, Origin(file.path.name, len(table))).save(out)
-    _report(estimator, schema, out, len(table), console)
-
-
-def _check(out: Path, interval: str, device: str, n_jobs: int | None, random_state: int) -> None:
-    """Whatever can be refused before the table is read."""
-    resolve_interval(interval, n_rows=4)
-    resolve_device(device)
-    if n_jobs == 0:
-        raise InvalidInputError("jobs=0 runs nothing; use 1, 2, … or -1 for every core")
-    check_output(out)
-    check_target(out)
+    model = TableModel(estimator, schema, file.path.name, len(table))
+    model.save(out)
+    _report(model, out, console)
 
 
 def _estimator(n_rows: int, console: Console, *, interval: str, **options: Any) -> Regressor:
@@ -79,9 +74,9 @@ def _estimator(n_rows: int, console: Console, *, interval: str, **options: Any) 
     return BlockwisePNCRegressor(verbose=console.is_for_people, **options)
 
 
-def _forecast(estimator: Regressor, shape: tuple[int, int], y: FloatArray, console: Console) -> None:
+def _forecast(estimator: Regressor, shape: tuple[int, int], n_targets: int, console: Console) -> None:
     """Time and memory from rates of this machine, which take a second to measure."""
-    job = Job.of(estimator, shape[0], shape[1], points=_FORECAST_POINTS, outputs=y.shape[1] if y.ndim > 1 else 1)
+    job = Job.of(estimator, *shape, points=_FORECAST_POINTS, outputs=n_targets)
     expected = forecast(job, Rates.for_job(job))
     console.print(f"Fitting, and intervals at {_FORECAST_POINTS:,} rows, would take {expected}. Nothing was written.")
     available, lack = available_bytes(job.device), shortage(job, expected.bytes)
@@ -92,32 +87,18 @@ def _forecast(estimator: Regressor, shape: tuple[int, int], y: FloatArray, conso
     console.finish({"estimator": type(estimator).__name__, "rows": shape[0], "features": shape[1], **figures})
 
 
-def _report(estimator: Regressor, schema: Schema, out: Path, n_rows: int, console: Console) -> None:
-    accuracy = _accuracy(estimator, schema)
-    for name, figures in accuracy.items():
-        console.print(
-            f"Left-out rows ({figures['rows']:,}): {name!r} is predicted with an error of {figures['rmse']:.4g} "
-            f"(root mean square), R² = {figures['r_squared']:.3f}."
-        )
-    seconds = console.seconds
+def _report(model: TableModel, out: Path, console: Console) -> None:
+    """Say where the model is, and how well rows are predicted that were left out, where that is known."""
+    left_out = model.estimator.leave_one_out() if isinstance(model.estimator, PNCRegressor) else None
+    accuracy = {}
+    if left_out is not None:
+        for name, rmse, r_squared in zip(model.schema.targets, left_out.rmse, left_out.r_squared, strict=True):
+            accuracy[name] = {"rows": left_out.n_rows, "rmse": float(rmse), "r_squared": float(r_squared)}
+            console.print(
+                f"Left-out rows ({left_out.n_rows:,}): {name!r} is predicted with an error of {rmse:.4g} "
+                f"(root mean square), R² = {r_squared:.3f}."
+            )
+    seconds, about = console.seconds, {"model": str(out), "estimator": type(model.estimator).__name__, "rows": model.rows}
+    about |= {**model.schema.to_data(), "regularization": model.estimator.regularization_, "leave_one_out": accuracy}
     console.print(f"Model: {out}. Everything took {seconds:.1f} s. Next: unseed predict {shlex.quote(str(out))} new.csv")
-    console.finish(
-        {
-            "model": str(out),
-            "estimator": type(estimator).__name__,
-            "rows": n_rows,
-            **schema.to_data(),
-            "regularization": estimator.regularization_,
-            "leave_one_out": accuracy,
-            "seconds": round(seconds, 3),
-        }
-    )
-
-
-def _accuracy(estimator: Regressor, schema: Schema) -> dict[str, dict[str, float]]:
-    """For each target, where the estimator can say how well it predicts rows that are left out."""
-    left_out = estimator.leave_one_out() if isinstance(estimator, PNCRegressor) else None
-    if left_out is None:
-        return {}
-    figures = zip(schema.targets, left_out.rmse, left_out.r_squared, strict=True)
-    return {name: {"rows": left_out.n_rows, "rmse": float(rmse), "r_squared": float(r2)} for name, rmse, r2 in figures}
+    console.finish(about | {"seconds": round(seconds, 3)})

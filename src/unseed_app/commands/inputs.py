@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,7 @@ _REGRESSORS: dict[str, type[Regressor]] = {kind.__name__: kind for kind in (PNCR
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file with a table, and how it is to be read.
-
-    Attributes
-    ----------
-    path : Path
-    impute : bool
-        Whether missing cells are filled.
-    delimiter, sheet : str or None
-        Of a text file, and of a workbook; found where they are None.
-    """
+    """A file with a table, whether its missing cells are filled, and how it is to be read, found where that is None."""
 
     path: Path
     impute: bool = False
@@ -57,31 +48,26 @@ class TableFile:
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where a model comes from: the training file's name, its rows, and when it was fitted."""
+class TableModel:
+    """A fitted estimator with the rules that turn a table into its features, and where it comes from."""
 
+    estimator: Regressor
+    schema: Schema
     source: str
     rows: int
     fitted_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     version: str = __version__
 
-    def __str__(self) -> str:
+    @property
+    def origin(self) -> str:
+        """The training file's name, its rows, and when it was fitted."""
         return f"model fitted to {self.source} ({self.rows:,} rows) on {self.fitted_at}, unseed {self.version}"
-
-
-@dataclass(frozen=True)
-class TableModel:
-    """A fitted estimator with the rules that turn a table into its features."""
-
-    estimator: Regressor
-    schema: Schema
-    origin: Origin
 
     def save(self, folder: Path) -> None:
         """Write the folder; one that is there is replaced when the new one is complete."""
+        about = {name: value for name, value in vars(self).items() if name not in ("estimator", "schema")}
         kind = type(self.estimator).__name__
-        about = {"format": _FORMAT, "estimator": kind, **asdict(self.origin), **self.schema.to_data()}
-        self.estimator.save(folder, extra={_FILE: about})
+        self.estimator.save(folder, extra={_FILE: {"format": _FORMAT, "estimator": kind, **about, **self.schema.to_data()}})
 
     @classmethod
     def load(cls, folder: Path) -> TableModel:
@@ -91,7 +77,7 @@ class TableModel:
             raise InvalidInputError(f"{folder / _FILE} is not of format {_FORMAT}; it needs another version of unseed")
         try:
             schema, kind = Schema.from_data(about), _REGRESSORS[about["estimator"]]
-            origin = Origin(str(about["source"]), int(about["rows"]), str(about["fitted_at"]), str(about["version"]))
+            origin = str(about["source"]), int(about["rows"]), str(about["fitted_at"]), str(about["version"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{folder / _FILE} is damaged: {type(error).__name__} {error}") from error
         estimator = kind.load(folder)
@@ -100,4 +86,4 @@ class TableModel:
                 f"{folder}: the estimator has {estimator.n_features_in_} features and {_FILE} {len(schema.outputs)}; "
                 "they do not belong together"
             )
-        return cls(estimator, schema, origin)
+        return cls(estimator, schema, *origin)

@@ -85,8 +85,7 @@ def diagnose(folder: Path, file: TableFile | None, console: Console) -> None:
         X = file.encode(table, model.schema, console)
     with console.working(), threads_for(model.estimator.n_rows_):
         diagnosis: Diagnosis = model.estimator.diagnose(X)
-    origin = model.origin
-    console.print(f"{folder}: {origin.rows:,} rows of {origin.source}, {model.schema.describe()}; {model.estimator.interval_}.")
+    console.print(f"{folder}: {model.rows:,} rows of {model.source}, {model.schema.describe()}; {model.estimator.interval_}.")
     console.print(str(diagnosis))
     far = [i + 1 for i in diagnosis.far_points]
     if table is not None and not far:
@@ -152,7 +151,7 @@ def _observed(model: TableModel, table: Table, path: Path, console: Console) -> 
         return None, []
     console.note(*model.schema.notes_on_labels(table))
     cautions = []
-    if (path.name, len(table)) == (model.origin.source, model.origin.rows):
+    if (path.name, len(table)) == (model.source, model.rows):
         cautions.append(
             "These look like the rows that the model was trained on (same file name, same number of rows): how well it "
             "predicts them says little about new ones"

@@ -24,7 +24,7 @@ def batches():
     yield MLPBatch(MLP(activation="erf", bias_scale=1.0), 3, 1, 6)
     yield MLPBatch(MLP(activation="relu"), 3, 2, 8)
     yield MLPBatch(MLP(depth=2, activation="tanh", bias_scale=0.5), 3, 1, 4)
-    yield ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2)), X[:2], 2, torch.float64)
+    yield ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2)), X[:2], 2)
 
 
 @pytest.fixture(params=list(batches()), ids=["erf", "two outputs", "deep", "module"])

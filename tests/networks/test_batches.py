@@ -70,7 +70,7 @@ def mlp_case(network, n_outputs):
 def module_case(name):
     factory, shape = MODULES[name]
     X = torch.randn(2, 5, *shape, dtype=torch.float64)
-    return ModuleBatch.of(factory, X[0, :2], 2, torch.float64), X
+    return ModuleBatch.of(factory, X[0, :2], 2), X
 
 
 CASES = {
@@ -158,13 +158,13 @@ def test_module_starts_are_the_modules_own_and_leave_the_global_state_alone():
 def test_modules_that_cannot_be_used_are_refused_before_the_work():
     X = torch.zeros(2, 3, dtype=torch.float64)
     with pytest.raises(InvalidInputError, match="BatchNorm1d, which makes a row's prediction depend on the other rows"):
-        ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), X, 1, torch.float64)
+        ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), X, 1)
     with pytest.raises(InvalidInputError, match=r"output has shape \(2, 5\) for 2 rows and 1 columns of y"):
-        ModuleBatch.of(lambda: nn.Linear(3, 5), X, 1, torch.float64)
+        ModuleBatch.of(lambda: nn.Linear(3, 5), X, 1)
     with pytest.raises(InvalidInputError, match=r"must return a torch\.nn\.Module and returned int"):
-        ModuleBatch.of(lambda: 3, X, 1, torch.float64)
+        ModuleBatch.of(lambda: 3, X, 1)
     with pytest.warns(UserWarning, match="dropout in '1' is switched off"):
-        batch = ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 1)), X, 1, torch.float64)
+        batch = ModuleBatch.of(lambda: nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 1)), X, 1)
     theta = batch.draw(np.random.default_rng(0))[None]
     assert torch.equal(batch.outputs(theta, X[None]), batch.outputs(theta, X[None]))
 
@@ -178,7 +178,7 @@ def test_a_flat_output_is_one_column():
         def forward(self, x):
             return self.linear(x)[:, 0]
 
-    batch = ModuleBatch.of(Flat, torch.zeros(2, 3, dtype=torch.float64), 1, torch.float64)
+    batch = ModuleBatch.of(Flat, torch.zeros(2, 3, dtype=torch.float64), 1)
     assert batch.outputs(batch.draw(np.random.default_rng(0))[None], torch.zeros(1, 4, 3, dtype=torch.float64)).shape == (
         1,
         4,
@@ -186,8 +186,24 @@ def test_a_flat_output_is_one_column():
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_constants_have_the_type_of_the_parameters(dtype):
+    def shifted():
+        module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        module.register_buffer("unused", torch.ones(2))
+        for parameter in module[2].parameters():
+            nn.init.constant_(parameter, 0.5).requires_grad_(False)
+        return module
+
+    batch, X = ModuleBatch.of(shifted, torch.zeros(2, 3, dtype=torch.float64), 1), torch.zeros(1, 2, 3, dtype=dtype)
+    theta = batch.draw(np.random.default_rng(0))[None].to(dtype)
+    assert theta.shape[1] == batch.n_parameters == 16
+    for values in (batch.outputs(theta, X), batch.evaluate(theta, X).tangent_kernel(), batch.jacobian(theta[0], X[0])):
+        assert values.dtype == dtype
+
+
 def test_module_batches_pickle():
-    batch = ModuleBatch.of(normed, torch.zeros(2, 3, dtype=torch.float64), 2, torch.float64)
+    batch = ModuleBatch.of(normed, torch.zeros(2, 3, dtype=torch.float64), 2)
     theta, X = batch.draw(np.random.default_rng(0))[None], torch.randn(1, 4, 3, dtype=torch.float64)
     assert torch.equal(pickle.loads(pickle.dumps(batch)).outputs(theta, X), batch.outputs(theta, X))
 
@@ -197,15 +213,13 @@ def test_batches_answer_for_themselves():
     ours = make_batch(MLP(depth=2, bias_scale=1.0), X, n_outputs=2)
     assert (ours.width, ours.numbers_per_row, ours.activations_per_row) == (32 * 7, 32 * 7, 2 * 32 * 7)
     assert ours.is_explicit
-    assert ours.in_double() is ours
     assert ours.n_parameters == len(ours.draw(np.random.default_rng(0)))
     assert make_batch(MLP(width=5), X, 1).width == 5
     assert make_batch(MLP(width=5), X, 1, width=6).width == 6 == make_batch(MLP(width=5), X, 1).resized(6).width
 
-    theirs = make_batch(normed, X, n_outputs=2, dtype=torch.float32)
+    theirs = make_batch(normed, X, n_outputs=2)
     assert (theirs.width, theirs.activations_per_row, theirs.is_explicit) == (None, 0, False)
     assert theirs.n_parameters == theirs.numbers_per_row == len(theirs.draw(np.random.default_rng(0)))
-    assert {p.dtype for p in theirs.in_double().template.parameters()} == {torch.float64}
     with pytest.raises(InvalidInputError, match="width=6 belongs to an MLP"):
         make_batch(normed, X, n_outputs=2, width=6)
 
@@ -214,9 +228,8 @@ def test_batches_answer_for_themselves():
 def test_a_batch_is_restored_from_its_state(network):
     X = torch.randn(7, 3, dtype=torch.float64)
     batch = make_batch(network, X, n_outputs=2)
-    record = Record("model", batch.state(), {})
-    again = restore_batch(record, network, X[:2], n_outputs=2)
+    record = Record("model", {"width": batch.width}, {})
+    again = restore_batch(record, network, X[:2], 2, batch.n_parameters)
     assert (again.n_parameters, again.width) == (batch.n_parameters, batch.width)
-    again.check_length(batch.n_parameters, record)
     with pytest.raises(ModelFileError, match="parameters"):
-        again.check_length(batch.n_parameters + 1, record)
+        restore_batch(record, network, X[:2], 2, batch.n_parameters + 1)

@@ -36,7 +36,7 @@ class DropoutNetwork:
         """Parameters, rate and seed."""
         return {
             "scaling": self.scaling.state(),
-            **self.batch.state(),
+            "width": self.batch.width,
             "parameters": self.parameters,
             "noise_variance": self.noise_variance,
             "rate": float(self.rate),
@@ -47,9 +47,8 @@ class DropoutNetwork:
     def restore(cls, record: Record, network: MLP, device: torch.device) -> DropoutNetwork:
         """From `state`."""
         scaling = Scaling.restore(record.part("scaling"))
-        batch = cast(MLPBatch, restore_batch(record, network, torch.zeros(1, *scaling.x_mean.shape), scaling.n_outputs))
-        parameters = record.tensor("parameters", device, 1, None)
-        batch.check_length(parameters.shape[1], record)
+        parameters, row = record.tensor("parameters", device, 1, None), torch.zeros(1, *scaling.x_mean.shape)
+        batch = cast(MLPBatch, restore_batch(record, network, row, scaling.n_outputs, parameters.shape[1]))
         rate, streams = record.fact("rate", float), Streams(record.whole_number("seed"))
         if not 0 < rate < 1:
             raise record.fault(f"rate={rate} should be between 0 and 1")

@@ -24,7 +24,7 @@ from unseed._checks import check_share, check_whole_number
 from unseed._progress import Progress
 from unseed._solvers.objective import Fit, Objective, norm
 from unseed._solvers.work import Work
-from unseed.networks._protocol import Evaluation
+from unseed.networks import Evaluation
 
 _TRIALS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)  # times the last damping
 _NOTHING = 1e-12  # a loss that falls by less has reached the end of its digits

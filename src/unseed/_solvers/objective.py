@@ -9,7 +9,7 @@ from torch import Tensor
 
 from unseed._checks import check_number
 from unseed.losses import Loss, Squared, newton_step
-from unseed.networks._protocol import Evaluation, NetworkBatch
+from unseed.networks import Evaluation, NetworkBatch
 
 
 @dataclass(frozen=True)

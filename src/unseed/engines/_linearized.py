@@ -79,9 +79,8 @@ class LinearizedEngine(Engine):
     def restore(self, record: Record, task: Task, plan: Plan) -> LinearizedReplicates:
         """Ready to predict; tangent kernels are factorised when a question needs them."""
         check_kept(record, "linearized", task, self)
-        batch = restore_batch(record, task.network, task.X, task.labels.shape[2])
         parameters = record.tensor("parameters", task.X.device, len(plan.counts), None)
-        batch.check_length(parameters.shape[1], record)
+        batch = restore_batch(record, task.network, task.X, task.labels.shape[2], parameters.shape[1])
         duals = [dual.clone() for dual in restore_duals(record, task, plan)]
         task = task.as_ridge()
         return LinearizedReplicates(self, task, plan, batch, self._tangents(batch, parameters, task, plan), duals)
@@ -152,7 +151,7 @@ class LinearizedReplicates(FiniteReplicates):
         """Parameters where each replicate is linearised, and its dual weights."""
         return {
             "kind": "linearized",
-            **self.batch.state(),
+            "width": self.batch.width,
             "parameters": torch.cat([tangent.parameters for tangent in self.tangents]),
             **state_of_duals(self.duals),
         }

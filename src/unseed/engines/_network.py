@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -124,9 +124,8 @@ allow_tf32=False)
         if dtype not in ("float32", "float64"):
             raise record.fault(f"dtype={dtype!r} should be float32 or float64")
         device, n_replicates, (_, n_groups, k) = task.X.device, len(plan.counts), task.labels.shape
-        batch = restore_batch(record, task.network, task.X, k, getattr(torch, dtype))
         starts = record.tensor("starts", device, n_replicates, None, dtype=dtype)
-        batch.check_length(starts.shape[1], record)
+        batch = restore_batch(record, task.network, task.X, k, starts.shape[1])
         parameters = record.tensor("parameters", device, n_replicates, n_groups, starts.shape[1], dtype=dtype)
         convergence = Convergence.restore(record, n_replicates, n_groups)
         return NetworkReplicates(self, task, plan, batch, starts, parameters, convergence)
@@ -142,7 +141,7 @@ allow_tf32=False)
 
     def _batch_and_trainer(self, task: Task) -> tuple[NetworkBatch, Trainer]:
         """The networks, and what ``"auto"`` comes to."""
-        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width, self._dtype)
+        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width)
         if not isinstance(self.trainer, str):
             return batch, self.trainer
         is_affordable = batch.is_explicit and task.labels[:, 0].numel() <= GAUSS_NEWTON_ROWS
@@ -179,7 +178,7 @@ class NetworkReplicates(FiniteReplicates):
         n_replicates, n_groups, _ = parameters.shape
         chunks = torch.split(points.inputs, max(1, _NUMBERS_AT_A_TIME // self.batch.numbers_per_row))
         networks = [
-            torch.cat([self.exact_batch.outputs(theta[None], chunk[None])[0] for chunk in chunks])
+            torch.cat([self.batch.outputs(theta[None], chunk[None])[0] for chunk in chunks])
             for theta in parameters.flatten(0, 1).double()
         ]
         outputs = torch.stack(networks)  # (n_replicates · n_groups, n_points, k)
@@ -203,7 +202,7 @@ class NetworkReplicates(FiniteReplicates):
         """Parameters before and after training, and how it went."""
         return {
             "kind": "network",
-            **self.batch.state(),
+            "width": self.batch.width,
             "starts": self.starts,
             "parameters": self.parameters,
             **self.convergence.state(),
@@ -215,11 +214,6 @@ class NetworkReplicates(FiniteReplicates):
         """Rows × outputs, for the jackknife (hidden activations are split further inside)."""
         return max(self.task.labels[:, 0].numel() * self.batch.n_outputs, 2 * len(self.starts))
 
-    @cached_property
-    def exact_batch(self) -> NetworkBatch:
-        """The architecture in float64, whatever it was trained in."""
-        return self.batch.in_double()
-
     def ridges(self) -> list[TangentFit]:
         """The base networks that stand for these data, linearised where training ended, in float64."""
         return [self._tangent_at(r, self.parameters[r, 0]) for r in self.plan.reference]
@@ -230,14 +224,14 @@ class NetworkReplicates(FiniteReplicates):
         counts = torch.from_numpy(self.plan.counts[replicate]).to(self.task.X)[rows]
         floor = _FLOAT32_FLOOR if self.parameters.dtype == torch.float32 else 0.0
         regularization = max(self.task.as_ridge().regularization, floor)
-        return TangentFit(self.exact_batch, parameters[None].double(), self.task.X[rows], counts, regularization)
+        return TangentFit(self.batch, parameters[None].double(), self.task.X[rows], counts, regularization)
 
     def _width(self) -> Iterable[Finding]:
         """How far training moved the parameters, and the tangent kernel with them."""
         replicate = self.plan.reference[0]
         start, end = self.starts[replicate].double(), self.parameters[replicate, 0].double()
         X = self.references[0][0].X[None, :_COMPARED_ROWS]
-        before, after = (self.exact_batch.evaluate(theta[None], X).tangent_kernel() for theta in (start, end))
+        before, after = (self.batch.evaluate(theta[None], X).tangent_kernel() for theta in (start, end))
         wider = "the network is too narrow to stay linear: widen it, or raise regularization"
         yield Finding(
             "change of the tangent kernel in training",

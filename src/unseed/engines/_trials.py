@@ -102,15 +102,15 @@ class NetworkRates:
         cls, task: Task, batch: NetworkBatch, dtype: torch.dtype, step: Callable[[Tensor], float] = lambda parameters: 0.0
     ) -> NetworkRates:
         """Trials on a few rows; ``step`` has the seconds of a row in training, of networks with such parameters."""
-        exact, device = batch.in_double(), task.X.device
+        device = task.X.device
         generator = Streams(0).generator("start")
         start = best_seconds(lambda: batch.draw(generator), torch.device("cpu"), 2)
         parameters = batch.draw(generator).to(device)[None]
         rows = _TRIED_ROWS[device.type] // (1 if batch.is_explicit else 8)  # a module's Jacobian is slow
         X = _like(task.X, rows)
-        tangent = TangentRates.measure(exact, parameters, X)
+        tangent = TangentRates.measure(batch, parameters, X)
         training = TangentRates.measure(batch, parameters.to(dtype), X.to(dtype)) if dtype != torch.float64 else tangent
-        forward = best_seconds(lambda: exact.outputs(parameters, X[None]), device) / rows
+        forward = best_seconds(lambda: batch.outputs(parameters, X[None]), device) / rows
         return cls(forward, step(parameters.to(dtype)), tangent, training, start)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,24 +15,11 @@ from unseed._random import Streams
 from unseed._scaling import Scaling
 from unseed._state import Record, State
 from unseed.errors import InvalidInputError
-from unseed.networks._making import Network, restore_batch
-from unseed.networks._protocol import NetworkBatch
+from unseed.networks._making import Network, NetworkBatch, restore_batch
 
 _DRAWS_AT_A_TIME = 8
 _NUMBERS_AT_A_TIME = 1 << 25  # hidden activations held at once
 _TYPICAL_WIDTH = 1000  # of a module, whose own is not known
-
-
-class InitialMean(Protocol):
-    """s̄ as a function of X in the user's units and in the network's; values in the network's units."""
-
-    def __call__(self, X: npt.NDArray[np.float64], inputs: Tensor) -> Tensor:
-        """s̄ at every row. Shape (n_rows, n_outputs)."""
-        ...
-
-    def state(self) -> State:
-        """What `restore_initial_mean` needs."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -90,7 +76,7 @@ class AveragedDraws:
 
     def state(self) -> State:
         """How many, from which seed, of which width."""
-        return {"kind": "draws", "draws": int(self.draws), "seed": self.streams.seed, **self.batch.state()}
+        return {"kind": "draws", "draws": int(self.draws), "seed": self.streams.seed, "width": self.batch.width}
 
     def _mean(self, inputs: Tensor) -> Tensor:
         total = inputs.new_zeros(len(inputs), self.batch.n_outputs)
@@ -124,6 +110,10 @@ class GivenMean:
     def state(self) -> State:
         """Its kind: the function is code."""
         return {"kind": "given"}
+
+
+InitialMean = ZeroMean | AveragedDraws | GivenMean
+"""s̄ as a function of X in the user's units and in the network's; values in the network's units, shape (n_rows, n_outputs)."""
 
 
 def restore_initial_mean(record: Record, network: Network, sample: Tensor, scaling: Scaling, given: object) -> InitialMean:

@@ -12,9 +12,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jacrev, vjp, vmap
 
-from unseed._state import Record, State
-from unseed.errors import InvalidInputError, ModelFileError
-from unseed.networks._protocol import Evaluation
+from unseed.errors import InvalidInputError
 
 _NUMBERS_AT_A_TIME = 1 << 26  # entries of a Jacobian held at once: 512 MB in float64
 ModuleFactory = Callable[[], torch.nn.Module]
@@ -29,27 +27,31 @@ class ModuleBatch:
     factory : callable
         Makes a freshly initialised module.
     template : torch.nn.Module
-        One of them, for its structure and buffers; in evaluation mode.
+        One of them, for its structure and constants; in evaluation mode.
     n_outputs : int
     """
+
+    width = None  # a module's layers are its own,
+    activations_per_row = 0  # not known,
+    is_explicit = False  # and Jacobians are passes of automatic differentiation, row by row
 
     factory: ModuleFactory
     template: torch.nn.Module
     n_outputs: int
 
     @classmethod
-    def of(cls, factory: ModuleFactory, X: Tensor, n_outputs: int, dtype: torch.dtype) -> ModuleBatch:
+    def of(cls, factory: ModuleFactory, X: Tensor, n_outputs: int) -> ModuleBatch:
         """Build a template and try it on two rows, before anything expensive starts."""
         first, second = (_make(factory, seed) for seed in (0, 1))
         _check_module(first, second)
-        template = copy.deepcopy(first).to(device=X.device, dtype=dtype).eval()
-        rows = X[:2].to(dtype)
+        rows, batch = X[:2], cls(factory, copy.deepcopy(first).to(X.device).eval(), n_outputs)
+        start = torch.cat([parameter.detach().flatten() for parameter in _trained(batch.template)]).to(X)
         try:
             with torch.no_grad():
-                outputs, again, alone = template(rows), template(rows), template(rows[:1])
+                outputs, again, alone = (batch._outputs(start, some) for some in (rows, rows, rows[:1]))
         except Exception as error:
             raise InvalidInputError(
-                f"the network failed on an input of shape {tuple(rows.shape)}: {error}. Inputs are {dtype} and standardised "
+                f"the network failed on an input of shape {tuple(rows.shape)}: {error}. Inputs are {X.dtype} and standardised "
                 "unless standardize=False"
             ) from error
         if not isinstance(outputs, Tensor) or outputs.shape not in ((len(rows), n_outputs), (len(rows),) * (n_outputs == 1)):
@@ -62,58 +64,26 @@ class ModuleBatch:
             raise InvalidInputError(
                 "the network's prediction of a row is random or depends on the other rows of its batch; remove what makes it so"
             )
-        return cls(factory, template, n_outputs)
+        return batch
 
     @property
     def n_parameters(self) -> int:
         """Numbers that are trained."""
-        return sum(parameter.numel() for parameter in self.template.parameters() if parameter.requires_grad)
-
-    @property
-    def width(self) -> None:
-        """A module's layers are its own."""
-        return None
+        return sum(parameter.numel() for parameter in _trained(self.template))
 
     @property
     def numbers_per_row(self) -> int:
         """Taken to be no more than its parameters."""
         return self.n_parameters
 
-    @property
-    def activations_per_row(self) -> int:
-        """Not known."""
-        return 0
-
-    @property
-    def is_explicit(self) -> bool:
-        """Jacobians are passes of automatic differentiation, row by row."""
-        return False
-
     def resized(self, width: int) -> ModuleBatch:
         """Not possible."""
         raise InvalidInputError(f"width={width} belongs to an MLP; a torch module has its own")
 
-    def state(self) -> State:
-        """Nothing: only the user's own code can make a module again."""
-        return {"width": None}
-
-    def check_length(self, found: int, record: Record) -> None:
-        """The factory was given to load: if they do not fit, it is another one."""
-        if found != self.n_parameters:
-            raise ModelFileError(
-                f"{record.source}: the network given to load has {self.n_parameters:,} parameters and the saved one had "
-                f"{found:,}; give the function that the model was fitted with"
-            )
-
-    def in_double(self) -> ModuleBatch:
-        """The same modules in float64."""
-        return ModuleBatch(self.factory, copy.deepcopy(self.template).double(), self.n_outputs)
-
     def draw(self, generator: np.random.Generator) -> Tensor:
         """Parameters of a fresh module, its own initialisation under a seed of ours. Shape (p,), float64."""
         module = _make(self.factory, int(generator.integers(2**62)))
-        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-        return torch.cat([parameter.detach().flatten().double().cpu() for parameter in trained])
+        return torch.cat([parameter.detach().flatten().double().cpu() for parameter in _trained(module)])
 
     def outputs(self, parameters: Tensor, X: Tensor) -> Tensor:
         """Outputs of every network. Shape (B, n, k)."""
@@ -153,14 +123,20 @@ class ModuleBatch:
         return jacobian.flatten(0, 1).detach()
 
     def _call(self, theta: Tensor, x: Tensor) -> Tensor:
-        named, start = {}, 0
-        for name, parameter in self.template.named_parameters():
-            if not parameter.requires_grad:
-                continue  # frozen: the template's own values
-            named[name] = theta[start : start + parameter.numel()].view(parameter.shape)
-            start += parameter.numel()
-        outputs: Tensor = functional_call(self.template, named, (x,))
-        return outputs.reshape(len(x), self.n_outputs)
+        return self._outputs(theta, x).reshape(len(x), self.n_outputs)
+
+    def _outputs(self, theta: Tensor, x: Tensor) -> Tensor:
+        """What the module returns: its constants are the template's, in the type of the parameters."""
+        constants = {
+            name: values.to(theta.device, theta.dtype)
+            for name, values in _constants(self.template).items()
+            if values.is_floating_point()
+        }
+        named = {name: values for name, values in self.template.named_parameters() if values.requires_grad}
+        parts = torch.split(theta, [values.numel() for values in named.values()])
+        trained = {name: part.view(values.shape) for (name, values), part in zip(named.items(), parts, strict=True)}
+        outputs: Tensor = functional_call(self.template, constants | trained, (x,))
+        return outputs
 
 
 @dataclass(frozen=True)
@@ -197,9 +173,8 @@ class ModuleEvaluation:
                 tangents.append(push(direction)[0].detach())
         return torch.stack(tangents)
 
-    def blur_since(self, before: Evaluation) -> Tensor | None:
+    def blur_since(self, before: object) -> None:
         """Nothing is known of a module's kinks."""
-        return None
 
     def tangent_kernel(self) -> Tensor:
         """J Jᵀ. Shape (B, n·k, n·k)."""
@@ -219,11 +194,20 @@ def _make(factory: ModuleFactory, seed: int) -> torch.nn.Module:
     return module
 
 
+def _trained(module: torch.nn.Module) -> list[torch.nn.Parameter]:
+    return [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+
+def _constants(module: torch.nn.Module) -> dict[str, Tensor]:
+    """Buffers and frozen parameters."""
+    return dict(module.named_buffers()) | {name: p for name, p in module.named_parameters() if not p.requires_grad}
+
+
 def _check_module(module: torch.nn.Module, other: torch.nn.Module) -> None:
     """Refuse what the theory or the engines cannot deal with."""
     if module is other:
         raise InvalidInputError("network returns the same module every time; it must make a new one, with a start of its own")
-    if not any(parameter.requires_grad for parameter in module.parameters()):
+    if not _trained(module):
         raise InvalidInputError("the network has no parameters to train")
     for name, layer in module.named_modules():
         if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
@@ -231,11 +215,8 @@ def _check_module(module: torch.nn.Module, other: torch.nn.Module) -> None:
                 f"the network's layer {name!r} is {type(layer).__name__}, which makes a row's prediction depend on the other "
                 "rows of its batch; use LayerNorm or GroupNorm"
             )
-    constants = [(n, b) for n, b in module.named_buffers()] + [
-        (n, p) for n, p in module.named_parameters() if not p.requires_grad
-    ]
-    others = dict(other.named_buffers()) | dict(other.named_parameters())
-    for name, values in constants:
+    others = _constants(other)
+    for name, values in _constants(module).items():
         if not torch.equal(values, others[name]):
             raise InvalidInputError(
                 f"the network's constant {name!r} (a buffer or a frozen parameter) is drawn anew for every module; fix its "

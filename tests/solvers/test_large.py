@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unseed import MLP
-from unseed._solvers import DualRidge, NystromPreconditioner, conjugate_gradients
+from unseed._solvers import DualRidge, NystromPreconditioner, cholesky, conjugate_gradients
 from unseed._solvers.cholesky import lower_cholesky, restore, solve_with_factor
 from unseed._solvers.iterative import solve_mixed
 from unseed._solvers.ridge import random_signs
@@ -29,6 +30,20 @@ def test_factor_takes_the_place_of_the_lower_triangle_and_leaves_the_upper_one()
     assert_allclose(torch.tril(factor), np.linalg.cholesky(A), rtol=1e-11, atol=1e-12)
     assert_array_equal(torch.triu(factor, 1), np.triu(A, 1))
     assert_allclose(solve_with_factor(factor, torch.tensor(B)), np.linalg.solve(A, B), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("hidden", [{}, None])
+def test_factors_are_the_same_where_scipy_does_not_say_where_lapack_is(monkeypatch, hidden):
+    expected = DualRidge.factorise(torch.tensor(K), torch.ones(300, dtype=torch.float64), 1e-3)
+    monkeypatch.setattr(cholesky, "cython_lapack", SimpleNamespace(**({} if hidden is None else {"__pyx_capi__": hidden})))
+    cholesky._routine.cache_clear()
+    try:
+        plain = DualRidge.factorise(torch.tensor(K), torch.ones(300, dtype=torch.float64), 1e-3)
+        assert lower_cholesky(torch.tensor(A - 2.0 * np.eye(300))) is None
+    finally:
+        cholesky._routine.cache_clear()
+    assert_allclose(torch.tril(plain.factor), torch.tril(expected.factor), rtol=1e-11, atol=1e-12)
+    assert_allclose(plain.solve(torch.tensor(B)), expected.solve(torch.tensor(B)), rtol=1e-9)
 
 
 def test_a_failed_factorisation_can_be_taken_back():

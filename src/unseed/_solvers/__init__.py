@@ -1,6 +1,6 @@
 """Linear solves behind the closed forms, and trainers of real networks."""
 
-from unseed._solvers.cholesky import JITTERS, restore
+from unseed._solvers.cholesky import restore
 from unseed._solvers.gauss_newton import GaussNewton
 from unseed._solvers.iterative import NystromPreconditioner, conjugate_gradients, solve_ridge
 from unseed._solvers.objective import Fit, Objective
@@ -12,7 +12,6 @@ from unseed._solvers.training import Converged, GradientDescent, GradientFlow, T
 from unseed._solvers.work import Work
 
 __all__ = [
-    "JITTERS",
     "SGD",
     "Converged",
     "DualRidge",

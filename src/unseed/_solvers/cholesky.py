@@ -22,14 +22,17 @@ def lower_cholesky(matrix: Tensor) -> Tensor | None:
     """Lower factor of a symmetric matrix; None where it is not positive definite.
 
     On a CPU the factor takes the place of the lower triangle, and the upper one stays as it is (`restore` copies it back): no
-    second matrix is needed. On a GPU the matrix is left alone.
+    second matrix is needed. On a GPU, and where SciPy does not say where LAPACK is, the matrix is left alone.
     """
-    if matrix.device.type != "cpu" or not matrix.is_contiguous():
+    routine = _routine(matrix.dtype) if matrix.device.type == "cpu" and matrix.is_contiguous() else None
+    if routine is None:
         factor, status = torch.linalg.cholesky_ex(matrix)
         return factor if not int(status) and _is_finite(factor) else None
+    size, failed = ctypes.c_int(len(matrix)), ctypes.c_int()
     with threads_for(len(matrix)):
-        done = _in_place(matrix)
-    return matrix if done and _is_finite(matrix) else None
+        # LAPACK reads columns where we write rows: our lower triangle is its upper one.
+        routine(b"U", size, matrix.data_ptr(), size, failed)
+    return matrix if not failed.value and _is_finite(matrix) else None
 
 
 def jittered_cholesky(
@@ -50,21 +53,15 @@ def jittered_cholesky(
     return None
 
 
-def _in_place(matrix: Tensor) -> bool:
-    """Whether the factorisation came to its end."""
-    size, status = ctypes.c_int(len(matrix)), ctypes.c_int()
-    # LAPACK reads columns where we write rows: our lower triangle is its upper one.
-    _routine(matrix.dtype)(b"U", size, matrix.data_ptr(), size, status)
-    return status.value == 0
-
-
 @cache
-def _routine(dtype: torch.dtype) -> Callable[..., None]:
-    """LAPACK's factorisation as SciPy has it, called so that other threads of Python run meanwhile.
+def _routine(dtype: torch.dtype) -> Callable[..., None] | None:
+    """LAPACK's factorisation as SciPy has it, called so that other threads of Python run meanwhile; None if it hides it.
 
     `scipy.linalg.lapack` would stop them; torch's own needs a second matrix, and half as long again on one thread.
     """
-    capsule = cython_lapack.__pyx_capi__["dpotrf" if dtype == torch.float64 else "spotrf"]
+    capsule = getattr(cython_lapack, "__pyx_capi__", {}).get("dpotrf" if dtype == torch.float64 else "spotrf")
+    if capsule is None:
+        return None
     name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from unseed._checks import check_share, check_whole_number
 from unseed._progress import Progress
-from unseed._solvers.objective import Fit, Objective, norm
+from unseed._solvers.objective import Fit, Objective, norm, stalled
 from unseed._solvers.work import Work
 from unseed.networks import Evaluation
 
@@ -92,10 +92,8 @@ class GaussNewton:
                 evaluation = moved
                 losses.append(loss)
                 share = norm(objective.gradient(evaluation, parameters)) / first
-                done = share <= self.tolerance
-                if len(losses) > 3:
-                    fallen = losses[-4] - loss
-                    done |= (fallen <= (_NOTHING if blur is None else self.stall) * losses[-4]) & (share <= _SMALL_GRADIENT)
+                is_still = stalled(losses, 3, _NOTHING if blur is None else self.stall)
+                done = (share <= self.tolerance) | (is_still & (share <= _SMALL_GRADIENT))
                 report(loss=float(loss.max()), gradient=float(share.max()))
                 if bool(done.all()):
                     break

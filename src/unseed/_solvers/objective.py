@@ -108,6 +108,14 @@ def check_rate(rate: object) -> None:
         check_number("rate", rate, above=0)
 
 
+def stalled(losses: list[Tensor], steps: int, tolerance: float, floor: float = 0.0) -> Tensor:
+    """Whether the last steps together have changed every network's loss by no more than this share of it. Shape (B,)."""
+    if len(losses) <= steps:
+        return torch.zeros_like(losses[-1], dtype=torch.bool)
+    before, now = losses[-1 - steps], losses[-1]
+    return (before - now).abs() <= tolerance * before.clamp_min(floor)
+
+
 def norm(gradient: Tensor) -> Tensor:
     """Euclidean norm of every network's gradient, in float64. Shape (B,)."""
     size: Tensor = torch.linalg.vector_norm(gradient, dim=1, dtype=torch.float64)

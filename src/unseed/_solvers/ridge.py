@@ -41,31 +41,24 @@ class WeightedRidge(Protocol):
     @property
     def condition(self) -> float:
         """Estimate, from below, of the condition number of A: the squared ratio of its pivots."""
-        ...
 
     def solve(self, columns: Tensor) -> Tensor:
         """A⁻¹ times each column: of labels, their dual weights. Shape (n, c)."""
-        ...
 
     def energy(self, labels: Tensor) -> Tensor:
         """zᵀA⁻¹z, column by column. Shape (c,)."""
-        ...
 
     def inverse_diagonal(self, rows: Tensor) -> Tensor:
         """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
-        ...
 
     def squared_inverse_trace(self, probes: int) -> float:
         """Tr A⁻², estimated from so many random columns where that is cheaper; 0 for exactly."""
-        ...
 
     def effect(self, points: Tensor) -> Tensor:
         """c(x) = A⁻¹K(X, x): how far each label moves each prediction. Shape (n, n_points)."""
-        ...
 
     def posterior(self, points: Tensor, prior: Callable[[], Tensor]) -> Tensor:
         """K(x, x') − k(x)ᵀA⁻¹k(x'); ``prior`` makes the first term where it is needed. Shape (n_points, n_points)."""
-        ...
 
     def residual(self, labels: Tensor) -> Tensor:
         """Labels minus fit, from K A⁻¹ = I − ridge A⁻¹: no second product with the kernel. Shape (n, c)."""

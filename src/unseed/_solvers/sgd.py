@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unseed._checks import check_share, check_whole_number
 from unseed._progress import Progress
-from unseed._solvers.objective import Fit, Objective, check_rate, norm
+from unseed._solvers.objective import Fit, Objective, check_rate, norm, stalled
 from unseed._solvers.work import Work
 
 
@@ -97,11 +97,9 @@ class SGD:
                 best, best_loss = torch.where(better[:, None], parameters, best), torch.where(better, loss, best_loss)
                 losses.append(loss)
                 report(loss=float(losses[-1].max()) if progress.active else 0.0)
-                if len(losses) > 10:
-                    settled = (losses[-11] - losses[-1]).abs() <= self.tolerance * losses[-11].clamp_min(1e-12)
-                    settled &= last_lost <= epoch - 10
-                    if bool(settled.all()):
-                        break
+                settled = stalled(losses, 10, self.tolerance, floor=1e-12) & (last_lost <= epoch - 10)
+                if bool(settled.all()):
+                    break
         share = norm(objective.gradient(objective.batch.evaluate(best, objective.X), best)) / first
         # A cosine schedule ends at rate zero: where the loss has stopped falling by then, training is over.
         return Fit(best, best_loss, share, epoch, settled | (share < 0.01))

@@ -20,19 +20,7 @@ from unseed.networks import MLP
 def diagnose(
     replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray, choice: Choice, X: FloatArray | None = None
 ) -> Diagnosis:
-    """Collect the findings that apply to these networks.
-
-    Parameters
-    ----------
-    replicates : PNCReplicates
-    interval : IntervalMethod
-    probe : array
-        Points to look at.
-    choice : Choice
-        The network and λ that were trained.
-    X : array or None
-        New points that may be far from the training rows.
-    """
+    """Collect the findings that apply to these networks, looking at probe points; new points X may be far from all rows."""
     estimate = interval.estimate(replicates.at(probe, is_shared=True), probe)
     half_width = float(two_sided_quantile(0.95, estimate.degrees_of_freedom) * estimate.standard_error.mean())
 

@@ -34,13 +34,7 @@ def can_be_simulated(level: float) -> bool:
 def quantile_of_largest(covariance: npt.NDArray[np.float64], errors: npt.NDArray[np.float64], level: float) -> float:
     """Quantile of max |Z_i| for normal errors over their standard deviations: the same draws every time.
 
-    Parameters
-    ----------
-    covariance : array of shape (n_points, n_points)
-        Of the part of the errors that goes together; the rest of each is independent.
-    errors : array of shape (n_points,)
-        Standard deviations of the whole errors.
-    level : float
+    The covariance (n_points, n_points) is that of the part of the errors that goes together; the rest of each is independent.
     """
     scale = np.maximum(errors, np.finfo(np.float64).tiny)
     correlation = covariance / scale[:, None] / scale[None, :]

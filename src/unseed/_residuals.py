@@ -34,20 +34,11 @@ Structure = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Curves:
-    """Cosines of the ranks of every feature: they bend where the rows are, and no outlier can pull them.
+    """Cosines of the ranks of every feature: they bend where the rows are, and no outlier can pull them."""
 
-    Attributes
-    ----------
-    directions : array of shape (d, f)
-        From features to what the curves run along.
-    ordered : array of shape (n, f)
-        The rows' values, each column sorted: their own scale of ranks.
-    offsets : array of shape (f · TERMS,)
-    """
-
-    directions: FloatArray
-    ordered: FloatArray
-    offsets: FloatArray
+    directions: FloatArray  # (d, f), from features to what the curves run along
+    ordered: FloatArray  # (n, f), the rows' values, each column sorted: their own scale of ranks
+    offsets: FloatArray  # (f · TERMS,)
 
     @classmethod
     def along(cls, X: FloatArray, directions: FloatArray | None = None) -> Curves:
@@ -85,13 +76,8 @@ class CurveFit:
     ) -> CurveFit | None:
         """The ridge regression of targets (n,) with the largest mean gain; None where no fit gains enough.
 
-        Parameters
-        ----------
-        curves, X, targets
-        gains_of : function
-            From predictions at rows left out to what each row gains by them.
-        least : float or None
-            Standard errors by which the mean gain must exceed zero; None takes the largest, whatever it is.
+        Predictions at rows left out go into ``gains_of``, and what each row gains by them comes back. The mean gain must exceed
+        zero by ``least`` standard errors; None takes the largest, whatever it is.
         """
         best: CurveFit | None = None
         for coefficients, left_out in ridge_fits(curves(X), targets):
@@ -151,18 +137,10 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Structure that was found in the errors, output by output.
+    """Structure that was found in the errors, output by output."""
 
-    Attributes
-    ----------
-    structures : tuple of tuples of Structure
-        Curves that found something, and quadratics.
-    mean_square : array of shape (n_outputs,)
-        Of what the curves found.
-    """
-
-    structures: tuple[tuple[Structure, ...], ...]
-    mean_square: FloatArray
+    structures: tuple[tuple[Structure, ...], ...]  # curves that found something, and quadratics
+    mean_square: FloatArray  # (n_outputs,) of what the curves found
 
     @classmethod
     def find(cls, X: FloatArray, labels: FloatArray, errors: FloatArray) -> Misfit:
@@ -204,18 +182,13 @@ def _curve_fits(X: FloatArray, labels: FloatArray, errors: FloatArray) -> list[C
 class NoiseModel:
     """Noise variance at any point, output by output.
 
-    Attributes
-    ----------
-    average : array of shape (n_outputs,)
-    shapes : tuple of CurveFit or None
-        Logarithm of the variance over its average, up to a constant; None where the noise is taken as the same everywhere.
-    offsets : array of shape (n_outputs,)
-        These constants.
+    The logarithm of the variance over its average is a shape plus an offset; there is no shape where the noise is taken as the
+    same everywhere.
     """
 
-    average: FloatArray
+    average: FloatArray  # (n_outputs,)
     shapes: tuple[CurveFit | None, ...]
-    offsets: FloatArray
+    offsets: FloatArray  # (n_outputs,)
 
     @classmethod
     def constant(cls, average: FloatArray) -> NoiseModel:
@@ -224,17 +197,9 @@ class NoiseModel:
 
     @classmethod
     def fit(cls, X: FloatArray, errors: FloatArray, variance: FloatArray, average: FloatArray, kind: str) -> NoiseModel:
-        """Look at leave-one-out errors for noise that varies.
+        """Look at leave-one-out errors (m, n_outputs) for noise that varies, given the variance of the predictions left out.
 
-        Parameters
-        ----------
-        X : array of shape (m, d)
-        errors, variance : array of shape (m, n_outputs)
-            Leave-one-out errors, and the posterior variance of the predictions they are about.
-        average : array of shape (n_outputs,)
-            Noise variance, as one number for each output.
-        kind : {"auto", "constant", "varying"}
-            ``"auto"`` lets the noise vary where that explains left-out errors better by two standard errors.
+        ``"auto"`` lets the noise vary where that explains left-out errors better by two standard errors.
         """
         if kind == "constant" or len(X) < MIN_ROWS:
             return cls.constant(average)

@@ -95,18 +95,10 @@ class Components:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Prediction intervals by leave-one-out errors: the expected size of an error, times a quantile of those seen.
+    """Prediction intervals by leave-one-out errors: the expected size of an error, times a quantile of those seen."""
 
-    Attributes
-    ----------
-    expected : array, shape of the mean
-        Standard deviation of a new observation around the prediction, as the model has it.
-    scores : array of shape (m,) or (m, n_outputs)
-        Leave-one-out errors over their expected size, sorted.
-    """
-
-    expected: FloatArray
-    scores: FloatArray
+    expected: FloatArray  # shape of the mean; standard deviation of a new observation, as the model has it
+    scores: FloatArray  # (m,) or (m, n_outputs); leave-one-out errors over their expected size, sorted
 
     def half_width(self, level: float) -> FloatArray:
         """Conformal half width: the ⌈(m + 1) · level⌉-th smallest score, or the largest where that is beyond the last."""

@@ -26,22 +26,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Record:
-    """What was saved. Nothing is believed: names, types, dtypes and shapes are compared with what is expected.
+    """What was saved. Nothing is believed: names, types, dtypes and shapes are compared with what is expected."""
 
-    Attributes
-    ----------
-    source : str
-        Name of the file, for errors.
-    facts : mapping
-        Numbers, text, options and parts.
-    tensors : mapping from str to array
-        Of all parts; names carry the part's prefix.
-    prefix : str
-    """
-
-    source: str
-    facts: Mapping[str, Any]
-    tensors: Mapping[str, NumberArray]
+    source: str  # name of the file, for errors
+    facts: Mapping[str, Any]  # numbers, text, options and parts
+    tensors: Mapping[str, NumberArray]  # of all parts; names carry the part's prefix
     prefix: str = ""
 
     def fault(self, text: str) -> ModelFileError:

@@ -45,12 +45,7 @@ Criterion = Callable[[Tensor, Tensor], Score | None]
 def evidence(matrix: Tensor, labels: Tensor) -> Score | None:
     """Marginal likelihood with the amplitude profiled out: −½[log(zᵀA⁻¹z/n) + log|A|/n], the mean over outputs.
 
-    None where the matrix cannot be factorised.
-
-    Parameters
-    ----------
-    matrix : Tensor of shape (n, n)
-    labels : Tensor of shape (n, n_outputs)
+    For a matrix (n, n) and labels (n, n_outputs); None where the matrix cannot be factorised.
     """
     factor, failed = torch.linalg.cholesky_ex(matrix)
     if int(failed):

@@ -46,14 +46,8 @@ def select_network(
     common scale. The best point is tried with all other architectures. The best of each activation are compared on more
     rows, and the winner is polished on as many as are allowed. Nothing is random but the rows.
 
-    Parameters
-    ----------
-    X : Tensor of shape (n_rows, n_features)
-    labels : Tensor of shape (n_rows, n_outputs)
-        Several outputs share network and ridge; each has its own amplitude, and constant ones have no say.
-    streams : Streams
-    options : AutoNetwork or None
-    progress : Progress or None
+    Several outputs, the columns of labels (n_rows, n_outputs), share network and ridge; each has its own amplitude, and
+    constant ones have no say.
     """
     options, n_rows = options or AutoNetwork(), len(X)
     varying = labels.std(dim=0, correction=0) > 0
@@ -80,14 +74,8 @@ def representative_rows(X: Tensor, n_rows: int, generator: np.random.Generator) 
     """Indices of rows that stand for all, sorted: half of them anywhere, half close together.
 
     Rows far apart tell the large scales of a function; only close ones tell its fine structure from noise. A random subset of
-    many rows has few close pairs, and what all the rows could resolve would be taken for noise.
-
-    Parameters
-    ----------
-    X : Tensor of shape (n, d)
-        Standardised features: closeness is Euclidean.
-    n_rows : int
-    generator : numpy Generator
+    many rows has few close pairs, and what all the rows could resolve would be taken for noise. Closeness is Euclidean, of
+    standardised features (n, d).
     """
     if len(X) <= n_rows:
         return torch.arange(len(X), device=X.device)
@@ -100,16 +88,7 @@ def representative_rows(X: Tensor, n_rows: int, generator: np.random.Generator) 
 
 
 def evidence_ahead(X: Tensor, labels: Tensor, network: MLP, ridge: float) -> float:
-    """Evidence per row of the best simple network of a coarse grid, less that of a given one: no ascent.
-
-    Parameters
-    ----------
-    X : Tensor of shape (n_rows, n_features)
-    labels : Tensor of shape (n_rows, n_outputs)
-    network : MLP
-    ridge : float
-        λn, what is added to the diagonal of its kernel.
-    """
+    """Evidence per row of the best simple network of a coarse grid, less that of a given one with λn = ridge: no ascent."""
     kernel = PopulationKernel(network)
     matrix = kernel.ntk_gram(kernel.profile(X))
     matrix.diagonal().add_(ridge)

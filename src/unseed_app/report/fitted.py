@@ -14,17 +14,6 @@ from unseed.networks import MLP
 
 Fact = tuple[str, str]
 
-PARTS = {
-    "posterior": (
-        "few similar training rows",
-        "what the training rows cannot tell about a function this smooth: large where they have few neighbours",
-    ),
-    "sampling": ("parts of the data disagree", "fits to parts of the training rows disagree"),
-    "misfit": ("structure the network missed", "structure the network has left in its errors"),
-    "rival": ("a rival network disagrees", "a different network, which the data like nearly as well, disagrees"),
-}
-"""Parts of the data's variance: in a few words for one row, and in a clause for all."""
-
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 _DATA = "another training set of the same size would move the prediction by this much"
 _WITHOUT_BIAS = (

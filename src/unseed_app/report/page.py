@@ -19,7 +19,6 @@ from unseed._files import replaced
 from unseed._progress import Progress
 from unseed.errors import InvalidInputError
 from unseed_app.report.content import Report, build, checked_rows
-from unseed_app.report.fitted import PARTS
 from unseed_app.report.outputs import Output
 
 _SCRIPTS = ("dom.js", "charts.js", "intervals.js", "row.js", "table.js", "main.js")
@@ -123,10 +122,10 @@ def render(report: Report) -> str:
     """The whole page."""
     script = "(() => {\n'use strict';\n" + "\n".join(map(_asset, _SCRIPTS)) + "})();\n"
     style = _asset("report.css")
-    headlines = [_headline(report, output) for output in report.outputs]
     environment = Environment(
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters |= {"figure": figure, "median": np.median}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return environment.get_template("page.html").render(
         report=report,
@@ -134,8 +133,6 @@ def render(report: Report) -> str:
         style=style,
         script=script,
         payload=payload_of(report),
-        headlines=headlines,
-        columns=max(headlines, key=len),
     )
 
 
@@ -150,7 +147,6 @@ def payload_of(report: Report) -> dict[str, Any]:
         "x": [feature.values(report.rows.X) for feature in shown],
         "far": report.far_rows,
         "rowsWithSeeds": report.rows_with_seeds,
-        "parts": PARTS,
         "outputs": list(map(_output, report.outputs)),
     }
     payload: dict[str, Any] = _plain(report.wording) | _plain(data)
@@ -202,27 +198,3 @@ def _asset(name: str) -> str:
 def _hash(text: str) -> str:
     """What the page's own policy allows: this script and this style, and no other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
-
-
-def _headline(report: Report, output: Output) -> dict[str, tuple[str, str]]:
-    """Figures of one output and what they are, by name."""
-
-    def median(half_widths: Any) -> str:
-        return f"± {figure(float(np.median(half_widths)))}"
-
-    percent, accuracy = f"{100 * report.level:g} %", output.accuracy
-    figures = {"Function": (median(output.confidence), f"{percent} confidence, median row")}
-    if output.prediction is not None:
-        figures["New observation"] = median(output.prediction), f"{percent} prediction interval, median row"
-    if accuracy is not None:
-        band = f"{100 * accuracy.inside_low:.1f} to {100 * accuracy.inside_high:.1f} %"
-        words = f"{accuracy.n_inside:,} of {accuracy.n_rows:,} observed values; binomial band {band}"
-        figures[f"Inside {percent} intervals"] = f"{100 * accuracy.inside:.1f} %", words
-        if accuracy.r_squared is not None:
-            figures["R²"] = figure(accuracy.r_squared), "share of the variation that is predicted"
-        figures["RMSE"] = figure(accuracy.rmse), "root mean squared error"
-        figures["MAE"] = figure(accuracy.mae), "mean absolute error"
-    if output.seed is not None:
-        words = "moves a single network, median row; taken out here" if report.wording.seed_is_taken_out else "still in it"
-        figures["Another seed"] = median(output.seed), words
-    return figures

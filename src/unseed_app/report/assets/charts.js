@@ -115,6 +115,15 @@ function drawCoveragePlot(plot, curve, verdict) {
   curve.nominal.forEach((nominal, i) => root.append(svg('circle', { class: 'dot', cx: x(nominal), cy: y(curve.observed[i]), r: 4.5 }, svg('title', {}, `promised ${percent(nominal)}, observed ${(100 * curve.observed[i]).toFixed(1)} %`))));
 }
 
+// Parts of the data's variance: in a few words for one row, and in a clause for all. Those of one's own have their names alone.
+const PARTS = {
+  posterior: ['few similar training rows', 'what the training rows cannot tell about a function this smooth: large where they have few neighbours'],
+  sampling: ['parts of the data disagree', 'fits to parts of the training rows disagree'],
+  misfit: ['structure the network missed', 'structure the network has left in its errors'],
+  rival: ['a rival network disagrees', 'a different network, which the data like nearly as well, disagrees'],
+};
+const wordsOfPart = (name) => PARTS[name] || [name, ''];
+
 // One stacked bar of variances; what is taken out of the prediction is hatched.
 function splitBar(shares, label) {
   const id = `hatch-${splitBar.count = (splitBar.count || 0) + 1}`;
@@ -136,7 +145,7 @@ function sourcesOf(rows) {
   const average = (values) => sum(rows.map((i) => values[i])) / rows.length;
   const averageSquare = (values) => sum(rows.map((i) => square(values[i]))) / rows.length;
   const sources = [{ kind: 'data', name: report.spread, value: averageSquare(output.error), note: report.spreadMeaning,
-    parts: Object.entries(output.parts).map(([key, values]) => ({ name: report.parts[key][0], note: report.parts[key][1], value: average(values) })).sort((a, b) => b.value - a.value) }];
+    parts: Object.entries(output.parts).map(([key, values]) => ({ name: wordsOfPart(key)[0], note: wordsOfPart(key)[1], value: average(values) })).sort((a, b) => b.value - a.value) }];
   if (output.noise) sources.push({ kind: 'noise', name: 'noise', value: averageSquare(output.noise), note: 'a single observation scatters around the function by this much', parts: [] });
   if (output.seed && report.seedIsTakenOut) sources.push({ kind: 'seed', name: 'seed, taken out', value: averageSquare(output.seed), note: report.seedMeaning, parts: [] });
   return sources;

@@ -23,7 +23,7 @@ function reasonsOf(row) {
   if (farRows.has(row)) reasons.push('It lies outside what the training rows cover: prediction and interval are extrapolated.');
   const total = square(output.error[row]);
   Object.entries(output.parts).map(([part, values]) => [part, values[row] / (total || 1)]).filter(([, share]) => share >= 0.1).sort((a, b) => b[1] - a[1])
-    .forEach(([part, share]) => reasons.push(`${sentence(report.parts[part][0])}: ${percent(share)} of the variance of the prediction.`));
+    .forEach(([part, share]) => reasons.push(`${sentence(wordsOfPart(part)[0])}: ${percent(share)} of the variance of the prediction.`));
   (output.reasons[row] || []).forEach(([feature, saved]) => {
     reasons.push(`${report.features[feature]} = ${valueOf(feature, report.x[feature][row])}: with a typical value instead, the standard error would be ${percent(saved)} smaller.`);
   });
@@ -38,7 +38,7 @@ function mainReason(row) {
   const feature = (output.reasons[row] || [])[0];
   if (feature) return `${report.features[feature[0]]} = ${valueOf(feature[0], report.x[feature[0]][row])}`;
   const parts = Object.entries(output.parts).sort((a, b) => b[1][row] - a[1][row]);
-  return parts.length ? report.parts[parts[0][0]][0] : '';
+  return parts.length ? wordsOfPart(parts[0][0])[0] : '';
 }
 
 function drawRow() {

@@ -1,13 +1,14 @@
 """The page in a real browser: it draws, answers the mouse and the keyboard, and stays quick with many rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from report.browser import Browser, find_chromium
 from unseed import MLP, PNCRegressor
-from unseed_app.report import write_report
+from unseed_app.report import build, checked_rows, write_page, write_report
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(10_060, 3))
@@ -146,6 +147,16 @@ def test_outputs_are_switched(browser, tmp_path):
     assert browser.text("#row-title") == f"Row {order[0]}"
     assert browser.text("#row-body") != first
     assert browser.complaints == []
+
+
+def test_parts_of_ones_own_are_shown_by_their_names(browser, tmp_path):
+    content = build(REG, checked_rows(REG, NEW, OBSERVED, 0.95), 0.95)
+    output = replace(content.outputs[0], parts={"tides": content.outputs[0].standard_error ** 2})
+    write_page(tmp_path / "r.html", replace(content, outputs=(output,)))
+    browser.open(tmp_path / "r.html")
+    assert browser.complaints == []
+    assert "tides" in browser.text("#split")
+    assert "Tides: 100\u00a0% of the variance" in browser.text("#row-body")
 
 
 def test_hostile_names_are_shown_and_do_nothing(browser, tmp_path):

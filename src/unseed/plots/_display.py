@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from unseed._checks import check_whole_number
 from unseed._frames import names_of
-from unseed._results import Calibration, Components, FloatArray, Prediction
+from unseed._results import Components, FloatArray, Prediction
 from unseed.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -96,16 +98,26 @@ def select_output(prediction: Prediction, output: int | None) -> Prediction:
         raise InvalidInputError(f"the prediction has {n_outputs} outputs; draw them one at a time, with output=0 and so on")
     if check_whole_number("output", output, at_least=0) >= n_outputs:
         raise InvalidInputError(f"output={output} is not one of the {n_outputs} outputs; they are counted from 0")
-    known, calibration = prediction.components, prediction.calibration
-    parts = {name: values[:, output] for name, values in known.parts.items()}
+    one = combined([prediction], lambda arrays: arrays[0][:, output])
+    calibration = one.calibration and replace(one.calibration, scores=one.calibration.scores[:, output])
+    return replace(one, calibration=calibration, output_names=list(prediction.output_names[output : output + 1]))
+
+
+def combined(predictions: Sequence[Prediction], how: Callable[[list[FloatArray]], FloatArray]) -> Prediction:
+    """A prediction whose arrays are made of those of others; how errors go together at its points is not known."""
+
+    def all_of(name: str) -> FloatArray:
+        return how([attrgetter(name)(prediction) for prediction in predictions])
+
+    first = predictions[0]
+    parts = {name: how([one.components.parts[name] for one in predictions]) for name in first.components.parts}
     return replace(
-        prediction,
-        mean=prediction.mean[:, output],
-        standard_error=prediction.standard_error[:, output],
-        components=Components(known.data[:, output], known.procedural[:, output], known.noise[:, output], parts),
-        calibration=calibration and Calibration(calibration.expected[:, output], calibration.scores[:, output]),
+        first,
+        mean=all_of("mean"),
+        standard_error=all_of("standard_error"),
+        components=Components(all_of("components.data"), all_of("components.procedural"), all_of("components.noise"), parts),
+        calibration=first.calibration and replace(first.calibration, expected=all_of("calibration.expected")),
         joint_law=None,
-        output_names=list(prediction.output_names[output : output + 1]),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import _safe_indexing
 
 from unseed._frames import index_of, names_of
 from unseed._results import FloatArray
@@ -104,9 +105,7 @@ class HeldOut:
 
     def taken(self, rows: Indices) -> Any:
         """Some rows of X, as the kind of thing that the user has: a frame, an array or a list."""
-        if hasattr(self.given, "iloc"):
-            return self.given.iloc[rows]
-        return [self.given[i] for i in rows] if isinstance(self.given, (list, tuple)) else self.given[rows]
+        return _safe_indexing(self.given, rows)
 
 
 def plain_text(name: Any) -> str:
@@ -150,16 +149,13 @@ def _features(
         if missing:
             raise InvalidInputError(f"categories[{name!r}] names the column {missing[0]!r}, which X does not have")
         members = tuple(place[column] for column in levels)
-        if not members or taken.intersection(members) or not _is_one_of(X[:, members]):
+        is_one_of = np.isin(X[:, members], (0, 1)).all() and (X[:, members].sum(axis=1) == 1).all()
+        if not members or taken.intersection(members) or not is_one_of:
             raise InvalidInputError(f"categories[{name!r}]: give its columns of 0 and 1, one of which is 1 in every row")
         taken.update(members)
         found[min(members)] = Feature(plain_text(name), members, tuple(map(plain_text, levels.values())))
     singles = {j: Feature(name, (j,)) for j, name in enumerate(names) if j not in taken}
     return tuple(feature for _, feature in sorted((found | singles).items()))
-
-
-def _is_one_of(indicators: FloatArray) -> bool:
-    return bool(np.isin(indicators, (0, 1)).all() and (indicators.sum(axis=1) == 1).all())
 
 
 def _first_given(*candidates: Any) -> list[Any]:

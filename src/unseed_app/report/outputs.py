@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from unseed._results import Components, FloatArray, Prediction
-from unseed.plots._display import select_output
+from unseed._results import FloatArray, Prediction
+from unseed.plots._display import combined, select_output
 from unseed.plots._intervals import binomial_band, shares_inside
 from unseed_app.report.features import Band, Features, Reason
 from unseed_app.report.held_out import Indices
@@ -129,23 +128,4 @@ def predict_in_pieces(
     for piece in np.array_split(np.arange(n_rows), range(_ROWS_AT_A_TIME, n_rows, _ROWS_AT_A_TIME)):
         pieces.append(estimator.get_prediction(rows(piece), seeds=seeds))
         step()
-    return pieces[0] if len(pieces) == 1 else _joined(pieces)
-
-
-def _joined(pieces: list[Prediction]) -> Prediction:
-    """One prediction for all rows; how errors of different pieces go together is not known."""
-
-    def all_of(name: str) -> FloatArray:
-        return np.concatenate([attrgetter(name)(piece) for piece in pieces])
-
-    first = pieces[0]
-    parts = {name: np.concatenate([piece.components.parts[name] for piece in pieces]) for name in first.components.parts}
-    return replace(
-        first,
-        mean=all_of("mean"),
-        standard_error=all_of("standard_error"),
-        components=Components(all_of("components.data"), all_of("components.procedural"), all_of("components.noise"), parts),
-        calibration=first.calibration and replace(first.calibration, expected=all_of("calibration.expected")),
-        joint_law=None,
-        index=None,
-    )
+    return pieces[0] if len(pieces) == 1 else replace(combined(pieces, np.concatenate), index=None)

@@ -11,14 +11,7 @@ import torch
 from unseed import _resampling as resampling
 from unseed._checks import check_share, check_whole_number
 from unseed._estimators.regressor import IntervalRegressor
-from unseed._estimators.training import (
-    TrainingData,
-    check_regularization,
-    choose,
-    is_module,
-    resolve_network,
-    restore_networks,
-)
+from unseed._estimators.training import TrainingData, choose, is_module, restore_networks
 from unseed._predictors import DropoutNetwork, EnsembleQuery, EnsembleReplicates, train_dropout, with_members
 from unseed._results import Estimate, FloatArray
 from unseed._scaling import Scaling
@@ -76,8 +69,6 @@ class DeepEnsembleRegressor(IntervalRegressor):
 
     def _check_options(self) -> None:
         self._n_members()
-        check_regularization(self.regularization)
-        resolve_network(self.network)
         if resolve_engine(self.engine).is_infinite:
             raise InvalidInputError(
                 "engine='kernel' has no single networks to train; use engine='linearized' or 'network', or "
@@ -202,7 +193,6 @@ class MCDropoutRegressor(IntervalRegressor):
             raise InvalidInputError(f"trainer={self.trainer!r} is not known; use None or GradientDescent(steps=..., rate=...)")
         if self.trainer is not None and (self.trainer.steps < 1 or self.trainer.tolerance is not None):
             raise InvalidInputError(f"trainer={self.trainer}: dropout takes at least one step and no tolerance")
-        check_regularization(self.regularization)
         if is_module(self.network):
             raise InvalidInputError("MCDropoutRegressor puts dropout into an MLP(...); a torch module has its own layers")
 

@@ -13,7 +13,7 @@ from unseed._checks import check_whole_number
 from unseed._diagnosis import diagnose
 from unseed._estimators.regressor import IntervalRegressor
 from unseed._estimators.shrinking import smaller
-from unseed._estimators.training import MeanOption, TrainingData, check_regularization, is_module, restore_pnc, train_pnc
+from unseed._estimators.training import MeanOption, TrainingData, is_module, restore_pnc, train_pnc
 from unseed._findings import Diagnosis
 from unseed._frames import index_of
 from unseed._predictors import ContrastQuery, PNCQuery, PNCReplicates, PosteriorLaw
@@ -216,7 +216,6 @@ class PNCRegressor(IntervalRegressor):
     def _check_options(self) -> None:
         engine = resolve_engine(self.engine)
         check_trainable(resolve_loss(self.loss))
-        check_regularization(self.regularization)
         if is_module(self.network) and engine.is_infinite:
             raise InvalidInputError(
                 "engine='kernel' knows the kernels of MLP(...) only; use engine='linearized' or 'network' for a torch module"

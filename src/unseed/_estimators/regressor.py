@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unseed._checks import check_flag
 from unseed._estimators.saving import Saved
-from unseed._estimators.training import TrainingData, is_module
+from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._frames import index_of, names_of, to_pandas
 from unseed._machine import resolve_device
 from unseed._predictors import chunks
@@ -57,6 +57,7 @@ class IntervalRegressor(RegressorMixin, Saved):
         self._forget()
         device = resolve_device(self.device)
         standardize = check_flag("standardize", self.standardize)
+        check_regularization(self.regularization)
         self._check_options()
         output_names = names_of(y)
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=is_module(self.network))

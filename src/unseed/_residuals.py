@@ -208,11 +208,6 @@ class NoiseModel:
         offsets = [0.0 if shape is None else -float(np.log(np.exp(shape(X)).mean())) for shape in shapes]
         return cls(average, tuple(shapes), np.array(offsets))
 
-    @property
-    def varies(self) -> bool:
-        """Whether any output has noise that differs over x."""
-        return any(shape is not None for shape in self.shapes)
-
     def __call__(self, X: FloatArray) -> FloatArray:
         """Noise variance. Shape (n_points, n_outputs)."""
         factors = np.ones((len(X), len(self.average)))

@@ -37,12 +37,7 @@ class EnsembleReplicates(ScaledNetworks):
 
     def state(self) -> State:
         """Everything but the rows."""
-        return {
-            "scaling": self.scaling.state(),
-            "plan": self.plan.state(),
-            "trained": self.trained.state(),
-            "members": int(self.members),
-        }
+        return {**super().state(), "members": int(self.members)}
 
 
 class EnsembleQuery(Query[EnsembleReplicates]):

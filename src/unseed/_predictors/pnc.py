@@ -131,9 +131,7 @@ class PNCReplicates(ScaledNetworks):
     def state(self) -> State:
         """Everything but the rows."""
         return {
-            "scaling": self.scaling.state(),
-            "plan": self.plan.state(),
-            "trained": self.trained.state(),
+            **super().state(),
             "initial_mean": self.initial_mean.state(),
             "checked": self.checked.state(),
             "noise_kind": self.noise_kind,

@@ -12,6 +12,7 @@ from torch import Tensor
 from unseed._resampling import Plan
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
+from unseed._state import State
 from unseed.engines import NewPoints, Trained
 
 _NUMBERS_AT_A_TIME = 1 << 23  # numbers per array while new points are handled: 64 MB
@@ -48,6 +49,10 @@ class ScaledNetworks:
     def noise_variance(self) -> FloatArray:
         """Variance of the observations around the function. Shape (n_outputs,)."""
         return self.scaling.from_variances(self.trained.noise_variance())
+
+    def state(self) -> State:
+        """Everything but the rows."""
+        return {"scaling": self.scaling.state(), "plan": self.plan.state(), "trained": self.trained.state()}
 
     def inputs(self, X: FloatArray) -> Tensor:
         """Rows as the network sees them."""

@@ -37,19 +37,10 @@ def conjugate_gradients(
     max_iterations: int,
     report: Callable[[], None] = lambda: None,
 ) -> IterativeSolution:
-    """Solve A x = b for several columns at once, so that every pass over A serves all of them.
+    """Solve A x = b for several columns (n, c) at once, so that every pass over A serves all of them.
 
-    Parameters
-    ----------
-    product, precondition : function of a Tensor of shape (n, c)
-        A, and an approximate inverse of it, times each column; both positive definite.
-    columns : Tensor of shape (n, c)
-        b.
-    tolerance : float
-        Of ‖b − A x‖ / ‖b‖, column by column.
-    max_iterations : int
-    report : function
-        Called after every iteration.
+    ``product`` and ``precondition`` multiply columns by A and by an approximate inverse of it, both positive definite. The
+    tolerance is that of ‖b − A x‖ / ‖b‖, column by column; ``report`` is called after every iteration.
     """
     norms = torch.linalg.vector_norm(columns, dim=0)
     scale = torch.where(norms > 0, norms, 1.0)

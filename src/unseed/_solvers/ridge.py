@@ -89,14 +89,8 @@ class WeightedRidge(Protocol):
 
         With H the smoother, ‖(I − H) y‖² has expectation σ² tr (I − H)ᵀ(I − H) plus a squared bias. Here I − H is a
         multiple λn of A⁻¹; without the λ both sides stay finite however small it is, and the n keeps batches of
-        different sizes comparable.
-
-        Parameters
-        ----------
-        labels : Tensor of shape (n, c)
-        probes : int or None
-            Random columns for the trace, tr A⁻² = E‖A⁻¹ z‖², where an exact one costs twice the factorisation; 0 for exactly,
-            None for exactly up to 2,048 rows and 64 beyond.
+        different sizes comparable. Random columns give the trace, tr A⁻² = E‖A⁻¹ z‖², where an exact one costs twice the
+        factorisation: so many ``probes``, 0 for exactly, None for exactly up to 2,048 rows and 64 beyond.
         """
         n = len(labels)
         if probes is None:
@@ -115,21 +109,9 @@ class DualRidge(WeightedRidge):
     def factorise(
         cls, kernel: Tensor, weights: Tensor, regularization: float, n_observations: float | None = None
     ) -> DualRidge:
-        """Factorise, in the memory of ``kernel`` on a CPU.
+        """Factorise, in the memory of the kernel (n, n) on a CPU; the weights are (n,), λ is the regularization.
 
-        Parameters
-        ----------
-        kernel : Tensor of shape (n, n)
-        weights : Tensor of shape (n,)
-        regularization : float
-            λ.
-        n_observations : float or None
-            n, where it is not the sum of the weights: a kernel over several outputs has a row for each of them.
-
-        Raises
-        ------
-        SingularKernelError
-            When no jitter of `JITTERS` makes the matrix positive definite.
+        ``n_observations`` is n, where it is not the sum of the weights: a kernel over several outputs has a row for each.
         """
         ridge = regularization * (weights.sum() if n_observations is None else n_observations) / weights
         factor, jitter = factorise(kernel, ridge, regularization)
@@ -194,10 +176,7 @@ class DualRidge(WeightedRidge):
 def factorise(matrix: Tensor, ridge: Tensor | float, regularization: float) -> tuple[Tensor, float]:
     """Lower factor of a matrix with a ridge on its diagonal, and what had to be added there beyond that.
 
-    Raises
-    ------
-    SingularKernelError
-        When no jitter of `JITTERS`, times the mean of the diagonal, makes the matrix positive definite.
+    An error says what to do where no jitter of `JITTERS`, times the mean of the diagonal, makes it positive definite.
     """
     diagonal = matrix.diagonal()
     scale = float(diagonal.mean())

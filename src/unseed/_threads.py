@@ -63,20 +63,12 @@ _libraries = cache(ThreadpoolController)  # of this process; looking for them ta
 def on_all_cores(
     function: Callable[[Item], Result], items: Iterable[Item], device: torch.device, n_threads: int | None = None
 ) -> list[Result]:
-    """Results of a function for every item, in order: on a CPU by several threads, each of them for itself.
+    """Results of a function for every item, in order: on a CPU by several threads (as many as torch has), each for itself.
 
     Operations on a few ten thousand numbers are too short to be shared out, and larger ones suffer where a core is taken
     away in their middle; whole pieces of work are and do not. The thread that asks works too: one that only waited
-    would be woken for every result, and stop the others each time.
-
-    Parameters
-    ----------
-    function : function of an item
-    items : iterable
-    device : torch device
-        On a GPU items follow each other.
-    n_threads : int or None
-        None for as many as torch has. With 1, items follow each other and each may have all cores.
+    would be woken for every result, and stop the others each time. With ``n_threads=1``, and on a GPU, items follow each other
+    and each may have all cores.
 
     Examples
     --------
@@ -85,7 +77,7 @@ def on_all_cores(
     """
     todo = list(items)
     wanted = torch.get_num_threads() if n_threads is None else n_threads
-    if device.type != "cpu" or not todo or n_threads == 1:  # one item at a time may have all cores
+    if device.type != "cpu" or not todo or n_threads == 1:
         return [function(item) for item in todo]
     waiting, results, errors = deque(enumerate(todo)), dict[int, Result](), list[BaseException]()
 

@@ -22,7 +22,6 @@ from unseed.errors import InvalidInputError
 from unseed.intervals import METHODS
 from unseed_app.report import features, outputs
 from unseed_app.report.content import Report, build
-from unseed_app.report.features import Features
 from unseed_app.report.held_out import HeldOut
 from unseed_app.report.outputs import LEVELS
 from unseed_app.report.page import figure, payload_of
@@ -248,8 +247,8 @@ class TestCategories:
         assert band.is_discrete
 
     def test_a_typical_row_is_of_the_most_frequent_level(self):
-        features = Features(self.REG, self.report().rows, 0.9, np.ones((60, 1)))
-        assert features.typical[3:].tolist() == np.eye(3)[CITIES[NEW].sum(axis=0).argmax()].tolist()
+        rows = self.report().rows
+        assert rows.rows_with(rows.typical[None])[0, 3:].tolist() == np.eye(3)[CITIES[NEW].sum(axis=0).argmax()].tolist()
 
     def test_relevance_is_that_of_the_most_relevant_column(self):
         network = MLP(bias_scale=1.0, input_scale=[0.3, 0.5, 0.2, 0.1, 0.9, 0.1])

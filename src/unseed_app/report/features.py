@@ -50,17 +50,9 @@ class Features:
     errors: FloatArray
 
     @cached_property
-    def typical(self) -> FloatArray:
-        """A row with the median of each number and the most frequent level of each category. Shape (n_columns,)."""
-        row = np.zeros((1, self.rows.X.shape[1]))
-        for feature in self.rows.features:
-            feature.put(row, feature.typical(self.rows.X))
-        return np.asarray(row[0])
-
-    @cached_property
     def by_relevance(self) -> tuple[Indices, str]:
         """Features that vary, most relevant first, and how that was found."""
-        features, X = self.rows.features, self.rows.X
+        features, n_rows = self.rows.features, len(self.rows.X)
         if not features:  # rows that are not lines of features
             return np.zeros(0, dtype=np.intp), ""
         scales = getattr(self.estimator.network_, "input_scale", None)
@@ -71,14 +63,14 @@ class Features:
             strength, how = self._correlations(), "how closely each goes along with the prediction"
         else:
             strength, how = self._ranges_of_curves(), "how far each moves the prediction over its range"
-        varies = np.array([np.ptp(feature.values(X)) > 0 for feature in features])
         order = np.argsort(-strength, kind="stable")
-        return order[varies[order]][: MOST_SHOWN if len(X) <= _MANY_ROWS else MOST_BANDS], how
+        order = order[np.ptp(self.rows.values, axis=0)[order] > 0]
+        return order[: MOST_SHOWN if n_rows <= _MANY_ROWS else MOST_BANDS], how
 
     @cached_property
     def bands(self) -> list[list[Band]]:
         """Along each of the most relevant features, for each output."""
-        return [self._band(position, feature) for position, feature in enumerate(self.by_relevance[0][:MOST_BANDS])]
+        return [self._band(position, place) for position, place in enumerate(self.by_relevance[0][:MOST_BANDS])]
 
     @cached_property
     def explained(self) -> Indices:
@@ -100,12 +92,10 @@ class Features:
         shown, errors = self.by_relevance[0], self.errors[self.explained]
         if not len(shown):
             return np.zeros((len(errors), 0, errors.shape[1]))
-        changed = np.repeat(self.rows.X[self.explained][:, None], len(shown), axis=1)  # (m, n_shown, n_columns)
-        for j, place in enumerate(shown):
-            columns = list(self.rows.features[place].columns)
-            changed[:, j, columns] = self.typical[columns]
-        _, found = self._ask("predict", changed.reshape(-1, changed.shape[2]), return_std=True)
-        return np.asarray(1 - np.reshape(found, (*changed.shape[:2], -1)) / np.maximum(errors[:, None], _TINY))
+        changed = np.repeat(self.rows.values[self.explained][:, None], len(shown), axis=1)  # (m, n_shown, n_features)
+        changed[:, np.arange(len(shown)), shown] = self.rows.typical[shown]
+        _, found = self._ask("predict", changed, return_std=True)
+        return np.asarray(1 - found / np.maximum(errors[:, None], _TINY))
 
     def reasons(self, output: int) -> Mapping[int, tuple[Reason, ...]]:
         """For each explained row, the features whose change would help most, the shares with three digits."""
@@ -117,43 +107,44 @@ class Features:
 
     def _band(self, position: int, place: int) -> list[Band]:
         """One for each output."""
-        feature = self.rows.features[place]
-        there = feature.values(self.rows.X)
+        there = self.rows.values[:, place]
         values = np.unique(there)
-        is_discrete = bool(feature.levels) or len(values) <= _FEW_VALUES
+        is_discrete = bool(self.rows.features[place].levels) or len(values) <= _FEW_VALUES
         if not is_discrete:
             values = np.linspace(values[0], values[-1], _GRID)
-        mean, bounds = self._ask("predict_interval", self._points(place, values), self.level)
+        mean, bounds = self._ask("predict_interval", self._along(place, values), self.level)
         counts, _ = np.histogram(there, bins=_BINS, range=(values[0], values[-1]))
         lows, highs = bounds.reshape(len(values), -1, 2).T
-        columns = zip(mean.reshape(len(values), -1).T, lows, highs, strict=True)
-        return [Band(position, values, *column, is_discrete, counts) for column in columns]
+        return [Band(position, values, *column, is_discrete, counts) for column in zip(mean.T, lows, highs, strict=True)]
 
     def _correlations(self) -> FloatArray:
         """Largest correlation, either way, of a column of each feature with a prediction of the rows."""
-        predicted = np.reshape(self._ask("predict", self.rows.X), (len(self.rows.X), -1))
+        (predicted,) = self._ask("predict", self.rows.values)
         strength = np.abs(_standardised(self.rows.X).T @ _standardised(predicted)).max(axis=1)
         return np.array([strength[list(feature.columns)].max() for feature in self.rows.features])
 
     def _ranges_of_curves(self) -> FloatArray:
-        grids = [feature.grid(self.rows.X, _COARSE_GRID) for feature in self.rows.features]
-        points = np.concatenate([self._points(place, grid) for place, grid in enumerate(grids)])
-        predicted = np.reshape(self._ask("predict", points), (len(points), -1))
+        quantiles = np.quantile(self.rows.values, np.linspace(0, 1, _COARSE_GRID), axis=0).T
+        pairs = zip(self.rows.features, self.rows.values.T, quantiles, strict=True)
+        grids = [np.unique(values) if feature.levels else coarse for feature, values, coarse in pairs]
+        (predicted,) = self._ask("predict", np.concatenate([self._along(place, grid) for place, grid in enumerate(grids)]))
         curves = np.split(predicted, np.cumsum([len(grid) for grid in grids])[:-1])
         ranges = np.array([np.ptp(curve, axis=0) for curve in curves])  # (n_features, n_outputs)
         return np.asarray((ranges / np.maximum(ranges.max(axis=0), _TINY)).max(axis=1))
 
-    def _points(self, place: int, values: FloatArray) -> FloatArray:
-        """Typical rows but for one feature."""
-        points = np.repeat(self.typical[None], len(values), axis=0)
-        self.rows.features[place].put(points, values)
+    def _along(self, place: int, values: FloatArray) -> FloatArray:
+        """Typical values but for one feature."""
+        points = np.repeat(self.rows.typical[None], len(values), axis=0)
+        points[:, place] = values
         return points
 
-    def _ask(self, method: str, points: FloatArray, *arguments: Any, **options: Any) -> Any:
-        """Rows made here are arrays in the order of the fit; scikit-learn need not warn that they have no names."""
+    def _ask(self, method: str, values: FloatArray, *arguments: Any, **options: Any) -> list[FloatArray]:
+        """What the estimator answers at rows with these features, outputs last; it need not warn that rows have no names."""
+        rows = self.rows.rows_with(values.reshape(-1, values.shape[-1]))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
-            return getattr(self.estimator, method)(points, *arguments, **options)
+            answers = getattr(self.estimator, method)(rows, *arguments, **options)
+        return [np.reshape(one, (*values.shape[:-1], -1)) for one in (answers if isinstance(answers, tuple) else [answers])]
 
 
 def _standardised(values: FloatArray) -> FloatArray:

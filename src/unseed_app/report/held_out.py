@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,25 +40,6 @@ class Feature:
         if not self.levels:
             return np.asarray(X[:, self.columns[0]])
         return np.asarray(np.argmax(X[:, self.columns], axis=1), dtype=np.float64)
-
-    def typical(self, X: FloatArray) -> float:
-        """A value that occurs: the median, or the most frequent level."""
-        values = self.values(X)
-        if not self.levels:
-            return float(np.quantile(values, 0.5, method="closest_observation"))
-        return float(np.bincount(values.astype(np.intp)).argmax())
-
-    def grid(self, X: FloatArray, n_values: int) -> FloatArray:
-        """A few values between the smallest and the largest, or the levels that occur."""
-        values = self.values(X)
-        return np.unique(values) if self.levels else np.quantile(values, np.linspace(0, 1, n_values))
-
-    def put(self, points: FloatArray, values: FloatArray | float) -> None:
-        """Give points these values, in place."""
-        if self.levels:
-            points[:, self.columns] = np.eye(len(self.levels))[np.asarray(values, dtype=np.intp)]
-        else:
-            points[:, self.columns[0]] = values
 
 
 @dataclass(frozen=True)
@@ -102,6 +84,28 @@ class HeldOut:
             row_labels=_named("row_labels", _first_given(row_labels, index_of(X)), len(rows), "{}"),
             features=_features(rows, columns or list(names), names, categories or {}),
         )
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """Of the features: numbers, or which level. Shape (n_rows, n_features)."""
+        return np.array([feature.values(self.X) for feature in self.features]).T.reshape(len(self.X), -1)
+
+    @cached_property
+    def typical(self) -> FloatArray:
+        """Values that occur: the median of each number, the most frequent level of each category. Shape (n_features,)."""
+        typical = np.quantile(self.values, 0.5, axis=0, method="closest_observation")
+        for j, feature in enumerate(self.features):
+            if feature.levels:
+                typical[j] = np.bincount(self.values[:, j].astype(np.intp)).argmax()
+        return np.asarray(typical)
+
+    def rows_with(self, values: FloatArray) -> FloatArray:
+        """Rows of X that have these values of the features. Shape (n_rows, n_columns)."""
+        rows = np.empty((len(values), self.X.shape[1]))
+        for feature, one in zip(self.features, values.T, strict=True):
+            columns = np.eye(len(feature.levels))[one.astype(np.intp)] if feature.levels else one[:, None]
+            rows[:, feature.columns] = columns
+        return rows
 
     def taken(self, rows: Indices) -> Any:
         """Some rows of X, as the kind of thing that the user has: a frame, an array or a list."""

@@ -144,7 +144,7 @@ def payload_of(report: Report) -> dict[str, Any]:
         "labels": report.rows.row_labels,
         "features": [feature.name for feature in shown],
         "levels": [feature.levels for feature in shown],
-        "x": [feature.values(report.rows.X) for feature in shown],
+        "x": report.rows.values.T[report.shown],
         "far": report.far_rows,
         "rowsWithSeeds": report.rows_with_seeds,
         "outputs": list(map(_output, report.outputs)),

@@ -12,7 +12,6 @@ from unseed._estimators import block_work
 from unseed._predictors import block_average as blocks
 from unseed.engines import _cohorts as cohorts
 from unseed.engines import _linearized as linearized
-from unseed.engines import _network as network
 from unseed.engines import _systems as systems
 
 RNG = np.random.default_rng(0)
@@ -46,7 +45,7 @@ class Wire:
 @pytest.fixture
 def wire(monkeypatch):
     wire = Wire()
-    for module in (systems, linearized, network):
+    for module in (systems, linearized, cohorts):
         monkeypatch.setattr(module, "shares_memory", lambda n_jobs: False)
     for module, name in ((systems, "begun"), *((m, "outcomes") for m in (cohorts, block_work, blocks))):
         monkeypatch.setattr(module, name, wire)

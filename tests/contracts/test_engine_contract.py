@@ -26,7 +26,6 @@ from unseed import (
 from unseed.engines import NewPoints
 from unseed.engines import _cohorts as cohorts
 from unseed.engines import _cost as forecast
-from unseed.engines import _network as network_engine
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
 from unseed.intervals import resolve_interval
 
@@ -213,7 +212,7 @@ class TestNetworkEngine:
         monkeypatch.setattr(cohorts, "_train", small)
         monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
         assert_allclose(fitted(NetworkEngine(dtype="float64")).predict_interval(X_NEW)[1], whole, rtol=1e-4)
-        monkeypatch.setattr(network_engine, "available_bytes", lambda device: 1)
+        monkeypatch.setattr(cohorts, "available_bytes", lambda device: 1)
         assert_allclose(fitted(NetworkEngine(dtype="float64")).predict_interval(X_NEW)[1], whole, rtol=1e-4)
 
         def nothing_fits(trainer, objective, progress):
@@ -246,7 +245,7 @@ class TestNetworkEngine:
     def test_stochastic_descent_does_not_depend_on_what_trains_together(self, monkeypatch):
         engine = NetworkEngine(trainer=SGD(epochs=15, batch_size=10, tolerance=0.9), dtype="float64")
         together = fitted(engine, "half_sampling").predict_interval(X_NEW)[1]
-        monkeypatch.setattr(network_engine, "available_bytes", lambda device: 1)
+        monkeypatch.setattr(cohorts, "available_bytes", lambda device: 1)
         assert_allclose(fitted(engine, "half_sampling").predict_interval(X_NEW)[1], together, rtol=1e-9)
 
     def test_a_hopeless_training_is_not_called_converged(self):

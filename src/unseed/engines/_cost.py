@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from unseed._machine import available_bytes, gigabytes
 from unseed._resampling import Plan
 from unseed._solvers import Training, Work
-from unseed.engines._cohorts import Trainer
+from unseed.engines._cohorts import Cohorts
 from unseed.engines._tangent import POINTS_AT_A_TIME
 from unseed.engines._task import Task
 from unseed.engines._trials import NetworkRates, seconds_of_a_step
@@ -146,18 +146,17 @@ def linearized_cost(task: Task, plan: Plan, batch: NetworkBatch, training: Train
     )
 
 
-def network_cost(
-    task: Task, plan: Plan, batch: NetworkBatch, trainer: Trainer, dtype: torch.dtype, at_once: Callable[[int], int]
-) -> Cost:
-    """Networks that are trained, ``at_once(rows)`` replicates together; the one on all rows is linearised where it is asked."""
-    n, k, n_groups, sizes = len(task.X), batch.n_outputs, task.labels.shape[1], plan.distinct_rows
-    step = partial(seconds_of_a_step, task, plan, batch, trainer, at_once, n_groups)
+def network_cost(cohorts: Cohorts) -> Cost:
+    """Networks that are trained, some replicates together; the one on all rows is linearised where it is asked."""
+    task, plan, batch, n_groups = cohorts.task, cohorts.plan, cohorts.batch, cohorts.n_groups
+    n, k, sizes, trainer = len(task.X), batch.n_outputs, plan.distinct_rows, cohorts.trainer
+    step = partial(seconds_of_a_step, cohorts)
     return Cost(
         [Work("network.start", (len(sizes),)), *(n_groups * work for m in sizes for work in trainer.network_work(m, k))],
         lambda points: [Work("network.forward", (n_groups, points, len(sizes)))],
-        network_memory(batch, plan, n_groups, dtype.itemsize),
+        network_memory(batch, plan, n_groups, cohorts.dtype.itemsize),
         *_linearised(n, k, [Work("network.tangent", (n, n)), Work("factorisation", (n * k,))]),
-        trials={"network": lambda: NetworkRates.measure(task, batch, dtype, step)},
+        trials={"network": lambda: NetworkRates.measure(task, batch, cohorts.dtype, step)},
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -14,25 +12,20 @@ from torch import Tensor
 
 from unseed._checks import check_flag, check_whole_number
 from unseed._findings import Finding
-from unseed._machine import available_bytes
 from unseed._resampling import Plan
 from unseed._solvers import SGD, GaussNewton, GradientDescent
 from unseed._state import Record, State
 from unseed.engines._cohorts import Cohorts, Trainer
 from unseed.engines._cost import Cost, network_cost, network_memory
 from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Convergence, Engine
-from unseed.engines._tangent import FiniteReplicates, TangentFit, draw_starts
+from unseed.engines._tangent import FiniteReplicates, TangentFit
 from unseed.engines._task import NewPoints, Probe, Task, between_groups, check_kept, rows_of
 from unseed.errors import InvalidInputError
-from unseed.networks import NetworkBatch, make_batch, restore_batch
-from unseed.tasks import shares_memory
+from unseed.networks import make_batch, restore_batch
 
 _NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
 _COMPARED_ROWS = 200  # of the tangent kernels before and after training
 _FLOAT32_FLOOR = 1e-9  # training leaves a tangent kernel with errors of float32 parameters' size: λ cannot be smaller
-
-CPU_ARRAY_BYTES = 24 << 20
-"""Above 32 MB the usual allocator asks the system for fresh pages every time, and touching those takes longer than a step."""
 
 GAUSS_NEWTON_ROWS = 4096
 """Labels up to which ``"auto"`` is Gauss-Newton; above, one tangent kernel per network is too dear."""
@@ -92,30 +85,23 @@ allow_tf32=False)
         In this process those of similar size train together, whatever ``n_jobs`` is, since they share every matrix
         product; other processes train one replicate at a time.
         """
-        batch, trainer = self._batch_and_trainer(task)
-        network_memory(batch, plan, task.labels.shape[1], self._dtype.itemsize).check(task.X.device)
-        starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device, self._dtype)
-        cohorts = Cohorts(task, plan, batch, starts, trainer, self.allow_tf32)
-        if shares_memory(n_jobs):
-            fits = cohorts.train_here(partial(self.replicates_at_once, task=task, batch=batch, trainer=trainer))
-        else:
-            fits = cohorts.train_elsewhere(n_jobs)
+        cohorts = self._cohorts(task, plan)
+        network_memory(cohorts.batch, plan, cohorts.n_groups, cohorts.dtype.itemsize).check(task.X.device)
+        fits = cohorts.train(n_jobs)
         convergence = Convergence(
             relative_gradient=torch.stack([fit.relative_gradient for fit in fits]).double().cpu().numpy(),
             loss=torch.stack([fit.loss for fit in fits]).double().cpu().numpy(),
             converged=torch.stack([fit.converged for fit in fits]).cpu().numpy(),
             steps=max(fit.steps for fit in fits),
-            wanted=trainer.tolerance is not None,
+            wanted=cohorts.trainer.tolerance is not None,
         )
         _warn_if_not_converged(convergence)
         parameters = torch.stack([fit.parameters for fit in fits])
-        return NetworkReplicates(self, task, plan, batch, starts, parameters, convergence)
+        return NetworkReplicates(self, task, plan, cohorts.batch, cohorts.starts, parameters, convergence)
 
     def cost(self, task: Task, plan: Plan) -> Cost:
         """Work and memory, before anything is begun."""
-        batch, trainer = self._batch_and_trainer(task)
-        at_once = partial(self.replicates_at_once, task=task, batch=batch, trainer=trainer)
-        return network_cost(task, plan, batch, trainer, self._dtype, at_once)
+        return network_cost(self._cohorts(task, plan))
 
     def restore(self, record: Record, task: Task, plan: Plan) -> NetworkReplicates:
         """Ready to predict."""
@@ -134,31 +120,14 @@ allow_tf32=False)
         """In a few words."""
         return "finite width, really trained"
 
-    @property
-    def _dtype(self) -> torch.dtype:
-        dtype: torch.dtype = getattr(torch, self.dtype)
-        return dtype
-
-    def _batch_and_trainer(self, task: Task) -> tuple[NetworkBatch, Trainer]:
-        """The networks, and what ``"auto"`` comes to."""
-        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width)
-        if not isinstance(self.trainer, str):
-            return batch, self.trainer
-        is_affordable = batch.is_explicit and task.labels[:, 0].numel() <= GAUSS_NEWTON_ROWS
-        return batch, GaussNewton() if is_affordable else SGD()
-
-    def replicates_at_once(self, n_rows: int, task: Task, batch: NetworkBatch, trainer: Trainer) -> int:
-        """Replicates of so many rows to train together: the activations of an MLP fill at most half of the memory left.
-
-        On a CPU an array of them also has at most `CPU_ARRAY_BYTES`, so that its memory is used again at the next step.
-        """
-        if not batch.activations_per_row:
-            return sys.maxsize
-        device, itemsize = task.X.device, task.labels.shape[1] * self._dtype.itemsize
-        fitting = int(available_bytes(device) / 2 / (8 * n_rows * batch.activations_per_row * itemsize))
-        if device.type == "cpu":
-            fitting = min(fitting, CPU_ARRAY_BYTES // (trainer.rows_of_a_step(n_rows) * batch.numbers_per_row * itemsize))
-        return max(1, fitting)
+    def _cohorts(self, task: Task, plan: Plan) -> Cohorts:
+        """What is trained, and what ``"auto"`` comes to."""
+        dtype = getattr(torch, self.dtype)
+        batch, trainer = make_batch(task.network, task.X, task.labels.shape[2], self.width), self.trainer
+        if isinstance(trainer, str):
+            is_affordable = batch.is_explicit and task.labels[:, 0].numel() <= GAUSS_NEWTON_ROWS
+            trainer = GaussNewton() if is_affordable else SGD()
+        return Cohorts(task, plan, batch, trainer, dtype, self.allow_tf32)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from unseed._random import Streams
-from unseed._resampling import Plan
 from unseed._threads import on_all_cores
-from unseed.engines._cohorts import Trainer, groups_of_similar_size
+from unseed.engines._cohorts import Cohorts
 from unseed.engines._task import Task
 from unseed.networks import NetworkBatch
 
@@ -114,22 +113,20 @@ class NetworkRates:
         return cls(forward, step(parameters.to(dtype)), tangent, training, start)
 
 
-def seconds_of_a_step(
-    task: Task, plan: Plan, batch: NetworkBatch, trainer: Trainer, at_once: Callable[[int], int], n_groups: int, start: Tensor
-) -> float:
+def seconds_of_a_step(cohorts: Cohorts, start: Tensor) -> float:
     """Of a row of one network, trained together with those it will be trained with."""
-    sizes, device = plan.distinct_rows, task.X.device
-    numbers = batch.activations_per_row or batch.n_parameters
+    batch, X, sizes, n_groups = cohorts.batch, cohorts.task.X, cohorts.plan.distinct_rows, cohorts.n_groups
+    numbers, device = batch.activations_per_row or batch.n_parameters, X.device
     seconds = 0.0
-    for group in groups_of_similar_size(plan, trainer):
+    for group in cohorts.groups:
         longest = sizes[group[0]]
-        together = min(len(group), at_once(longest))
+        together = min(len(group), cohorts.at_once(longest))
         n_networks = n_groups * together
-        rows = max(1, min(trainer.rows_of_a_step(longest), _TRIED_NUMBERS[device.type] // (n_networks * numbers)))
+        rows = max(1, min(cohorts.trainer.rows_of_a_step(longest), _TRIED_NUMBERS[device.type] // (n_networks * numbers)))
         networks = start.expand(n_networks, -1).contiguous()
-        X = _like(task.X, rows).to(start.dtype).expand(n_networks, -1, -1).contiguous()
-        weights = torch.ones(n_networks, rows, batch.n_outputs, dtype=X.dtype, device=device)
-        each = best_seconds(lambda: batch.evaluate(networks, X).pull(weights), device) / rows  # noqa: B023
+        some = _like(X, rows).to(start.dtype).expand(n_networks, -1, -1).contiguous()
+        weights = torch.ones(n_networks, rows, batch.n_outputs, dtype=some.dtype, device=device)
+        each = best_seconds(lambda: batch.evaluate(networks, some).pull(weights), device) / rows  # noqa: B023
         seconds += each * longest * len(group) / together
     return seconds / (n_groups * sum(sizes))
 

@@ -29,7 +29,7 @@ def predict(folder: Path, file: TableFile, level: float, out: Path | None, conso
     """Predict every row of a table and write it back with columns added."""
     out = out or file.named_after("-intervals.csv")
     check_level(level)
-    check_output(out, inputs=(file.path,), extensions=(".csv", ".tsv", *PARQUET))
+    check_output(out, inputs=(file.path,), extensions=(".csv", ".tsv", *PARQUET.extensions))
     model = TableModel.load(folder)
     table = file.read(console)
     added = [f"{target}_{quantity}" for target in model.schema.targets for quantity in QUANTITIES]
@@ -41,7 +41,7 @@ def predict(folder: Path, file: TableFile, level: float, out: Path | None, conso
             prediction = predict_in_pieces(model.estimator, X.iloc.__getitem__, len(X), step, seeds=False)
         values = _quantities(prediction, level)
     frame = pd.DataFrame(values, columns=pd.Index(added, dtype=object), index=table.frame.index)
-    kept = model.schema.with_numbers(table) if out.suffix.lower() in PARQUET else table.frame
+    kept = model.schema.with_numbers(table) if out.suffix.lower() in PARQUET.extensions else table.frame
     write_table(pd.concat([kept, frame], axis=1), out)
     console.print(_first_rows(model.schema, frame, level))
     seconds = console.seconds

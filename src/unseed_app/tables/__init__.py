@@ -4,9 +4,8 @@ Nothing in a file is believed: names and cells are data, a fault is named with i
 than it stands there is said in a note.
 """
 
-from unseed_app.tables.reading import read_table
+from unseed_app.tables.files import PARQUET, check_output, read_table, write_table
 from unseed_app.tables.schema import Encoded, Schema, named_columns
 from unseed_app.tables.table import Table
-from unseed_app.tables.writing import PARQUET, check_output, write_table
 
 __all__ = ["PARQUET", "Encoded", "Schema", "Table", "check_output", "named_columns", "read_table", "write_table"]

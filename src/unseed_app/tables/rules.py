@@ -12,8 +12,7 @@ import numpy as np
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed_app.tables.cells import Cells
-from unseed_app.tables.table import Table, counted, listed
+from unseed_app.tables.table import Cells, counted, listed
 
 TRUTH = {"true": 1.0, "yes": 1.0, "t": 1.0, "y": 1.0, "false": 0.0, "no": 0.0, "f": 0.0, "n": 0.0}
 """Words of truth values, in capitals or not."""
@@ -24,6 +23,7 @@ LARGEST_NUMBER = 1e150
 MOST_LEVELS = 50
 """Different texts that a column of categories may have; nor more than a third of the rows."""
 
+_CELLS_LOOKED_AT = 10_000
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}([,.' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?")
@@ -52,7 +52,7 @@ class Rule(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, name: str, cells: Cells, table: Table) -> Self:
+    def fit(cls, cells: Cells) -> Self:
         """Remember what the training rows say."""
 
     @abstractmethod
@@ -76,12 +76,12 @@ class Rule(ABC):
         """What cells mean, NaN where they are missing or mean nothing."""
         return cells.values if cells.kind == self.kind else cells.translated(self._number)
 
-    def read(self, cells: Cells, table: Table) -> FloatArray:
+    def read(self, cells: Cells) -> FloatArray:
         """What cells mean, NaN where they are missing; one that means nothing is refused with its place."""
         numbers = self._numbers(cells)
         bad = np.flatnonzero(np.isnan(numbers) & ~cells.missing)
         if len(bad):
-            raise InvalidInputError(f"{table.place(int(bad[0]), self.name)}: {self._fault(cells.as_text().values[bad[0]])}")
+            raise InvalidInputError(f"{cells.place(int(bad[0]))}: {self._fault(cells.as_text().values[bad[0]])}")
         return numbers
 
     def encode(self, numbers: FloatArray) -> FloatArray:
@@ -96,9 +96,9 @@ class NumberRule(Rule):
     kind, becomes = "number", "number"
 
     @classmethod
-    def fit(cls, name: str, cells: Cells, table: Table) -> NumberRule:
+    def fit(cls, cells: Cells) -> NumberRule:
         """Remember the median."""
-        return cls(name, float(np.nanmedian(cls(name, 0.0).read(cells, table))))
+        return cls(cells.name, float(np.nanmedian(cls(cells.name, 0.0).read(cells))))
 
     def _number(self, text: str) -> float:
         return float(text) if _NUMBER.fullmatch(text) else np.nan
@@ -150,9 +150,9 @@ class BooleanRule(Rule):
     kind, becomes = "boolean", "true or false → 1 or 0"
 
     @classmethod
-    def fit(cls, name: str, cells: Cells, table: Table) -> BooleanRule:
+    def fit(cls, cells: Cells) -> BooleanRule:
         """Remember the majority."""
-        return cls(name, float(np.nanmean(cls(name, 0.0).read(cells, table)) > 0.5))
+        return cls(cells.name, float(np.nanmean(cls(cells.name, 0.0).read(cells)) > 0.5))
 
     def _number(self, text: str) -> float:
         return (TRUTH | {"1": 1.0, "0": 0.0}).get(text.lower(), np.nan)
@@ -170,16 +170,16 @@ class DateRule(Rule):
     first: float
 
     @classmethod
-    def fit(cls, name: str, cells: Cells, table: Table) -> DateRule:
+    def fit(cls, cells: Cells) -> DateRule:
         """Remember the form, the first date and the median."""
         form = _form_of(cells.present) if cells.kind == "text" else "YYYY-MM-DD"
         if form is None:
             row = int(np.flatnonzero(~cells.missing)[0])
             raise InvalidInputError(
-                f"{table.place(row, name)}: {cells.values[row]!r} can be day/month or month/day; write dates as YYYY-MM-DD"
+                f"{cells.place(row)}: {cells.values[row]!r} can be day/month or month/day; write dates as YYYY-MM-DD"
             )
-        found = cls(name, 0.0, form, 0.0).read(cells, table)
-        return cls(name, float(np.nanmedian(found)), form, float(np.nanmin(found)))
+        found = cls(cells.name, 0.0, form, 0.0).read(cells)
+        return cls(cells.name, float(np.nanmedian(found)), form, float(np.nanmin(found)))
 
     def _number(self, text: str) -> float:
         """Days since 1970; a time without a zone is taken as it stands, another as UTC."""
@@ -246,17 +246,17 @@ class CategoryRule(Rule):
             raise ValueError(f"{self.fill!r} is not one of the levels of {self.name!r}")
 
     @classmethod
-    def fit(cls, name: str, cells: Cells, table: Table) -> CategoryRule:
+    def fit(cls, cells: Cells) -> CategoryRule:
         """Remember the texts."""
         levels, counts = np.unique(np.array(cells.as_text().present), return_counts=True)
         most = max(2, min(MOST_LEVELS, len(cells.values) // 3))
         if len(levels) > most:
             raise InvalidInputError(
-                f"{table.source}, column {name!r}: text with {counted(len(levels), 'different value')} in "
+                f"{cells.table.source}, column {cells.name!r}: text with {counted(len(levels), 'different value')} in "
                 f"{counted(len(cells.values), 'row')}, such as {listed(levels.tolist(), 2)}; as a category it may have {most} "
                 f"(at most {MOST_LEVELS}, and a third of the rows): leave it out with --drop, or group its values"
             )
-        return cls(name, str(levels[np.argmax(counts)]), tuple(levels.tolist()))
+        return cls(cells.name, str(levels[np.argmax(counts)]), tuple(levels.tolist()))
 
     def _number(self, text: str) -> float:
         return float(self.levels.index(text)) if text in self.levels else np.nan
@@ -277,3 +277,22 @@ class CategoryRule(Rule):
     def describe(self) -> str:
         """In a few words."""
         return f"category ({counted(len(self.levels), 'level')})"
+
+
+KINDS: dict[str, type[Rule]] = {rule.kind: rule for rule in (NumberRule, BooleanRule, DateRule, CategoryRule)}
+
+
+def find_rule(cells: Cells) -> Rule:
+    """The rule for a column, by what most of its cells are."""
+    present, kind = cells.present, cells.kind
+    if not present:
+        raise InvalidInputError(f"{cells.table.source}, column {cells.name!r}: every cell is missing; leave it out with --drop")
+    if kind == "text":
+        first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
+        if all(text.lower() in TRUTH for text in set(present)):
+            kind = "boolean"
+        elif 2 * sum(map(looks_like_date, first)) > len(first):
+            kind = "date"
+        else:
+            kind = "number" if 2 * sum(map(looks_like_number, first)) > len(first) else "category"
+    return KINDS[kind].fit(cells)

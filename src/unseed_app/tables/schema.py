@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -13,22 +13,10 @@ import pandas as pd
 
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
-from unseed_app.tables.cells import Cells
-from unseed_app.tables.rules import (
-    TRUTH,
-    BooleanRule,
-    CategoryRule,
-    DateRule,
-    NumberRule,
-    Rule,
-    has_decimal_commas,
-    looks_like_date,
-    looks_like_number,
-)
-from unseed_app.tables.table import Table, counted, listed
+from unseed_app.tables.rules import KINDS, CategoryRule, NumberRule, Rule, find_rule, has_decimal_commas, looks_like_number
+from unseed_app.tables.table import Cells, Table, counted, listed
 
-_KINDS: dict[str, type[Rule]] = {rule.kind: rule for rule in (NumberRule, BooleanRule, DateRule, CategoryRule)}
-_FEWEST_ROWS, _MOST_DESCRIBED, _CELLS_LOOKED_AT = 2, 12, 10_000
+_FEWEST_ROWS, _MOST_DESCRIBED = 2, 12
 
 
 def named_columns(option: str, text: str, table: Table) -> list[str]:
@@ -59,17 +47,7 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Schema:
-    """Rules for the features, names of the targets and of the columns left out.
-
-    Examples
-    --------
-    >>> table = Table(pd.DataFrame({"city": ["Rome", "Bern"] * 3, "y": ["1", "2"] * 3}), "towns.csv")
-    >>> schema = Schema.fit(table, ["y"])
-    >>> schema.describe()
-    '1 column: city category (2 levels)'
-    >>> schema.encode(table).X.iloc[0].to_dict()
-    {'city = Bern': 0.0, 'city = Rome': 1.0}
-    """
+    """Rules for the features, names of the targets and of the columns left out."""
 
     rules: tuple[Rule, ...]
     targets: tuple[str, ...]
@@ -91,7 +69,7 @@ class Schema:
                 "is the delimiter right? It can be given with --delimiter"
             )
         cells, _ = _cells(table, names, impute=impute)
-        return cls(tuple(_found_rule(name, cells[name], table) for name in names), tuple(targets), tuple(drop), impute)
+        return cls(tuple(find_rule(column) for column in cells.values()), tuple(targets), tuple(drop), impute)
 
     @property
     def features(self) -> list[str]:
@@ -117,8 +95,8 @@ class Schema:
         """Features of a table that has all the columns, in whatever order; others are noted and not used."""
         notes = self._notes_on_names(table)
         cells, notes_on_gaps = _cells(table, self.features, impute=self.impute or impute)
-        X = np.concatenate([rule.encode(rule.read(cells[rule.name], table)) for rule in self.rules], axis=1)
-        commas = _note_on_commas([rule.name for rule in self._numbers if has_decimal_commas(cells[rule.name])])
+        X = np.concatenate([rule.encode(rule.read(cells[rule.name])) for rule in self.rules], axis=1)
+        commas = _note_on_commas([cells[rule.name] for rule in self._numbers])
         return Encoded(pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object)), (*notes, *commas, *notes_on_gaps))
 
     def labels(self, table: Table) -> FloatArray:
@@ -141,7 +119,7 @@ class Schema:
                 raise InvalidInputError(f"{place}: the target is missing; take the row out, targets are not imputed")
             if cells.kind == "date":
                 raise InvalidInputError(f"{table.place(0, name)}: the target is a date, and must be a number")
-            y.append(NumberRule(name, 0.0).read(cells, table))
+            y.append(NumberRule(name, 0.0).read(cells))
         return np.stack(y, axis=1) if len(y) > 1 else y[0]
 
     def unobserved(self, table: Table) -> list[str]:
@@ -150,12 +128,12 @@ class Schema:
 
     def notes_on_labels(self, table: Table) -> list[str]:
         """What was read in another way than it stands there."""
-        return _note_on_commas([name for name in self.targets if has_decimal_commas(table.cells(name))])
+        return _note_on_commas(map(table.cells, self.targets))
 
     def with_numbers(self, table: Table) -> pd.DataFrame:
         """The table's frame with numbers where its text stands for them, for formats that have types."""
         cells = {rule: table.cells(rule.name) for rule in self._numbers}
-        return table.frame.assign(**{rule.name: rule.read(c, table) for rule, c in cells.items() if c.kind == "text"})
+        return table.frame.assign(**{rule.name: rule.read(c) for rule, c in cells.items() if c.kind == "text"})
 
     def remarks(self, X: pd.DataFrame) -> list[str]:
         """What a person may want to know of training features: constant ones, and those that count the rows."""
@@ -223,26 +201,10 @@ def _cells(table: Table, names: Sequence[str], *, impute: bool) -> tuple[dict[st
     return cells, [f"{filled} filled with the training median or most frequent text: {listed(list(missing))}"]
 
 
-def _found_rule(name: str, cells: Cells, table: Table) -> Rule:
-    """The rule for a column, by what most of its cells are."""
-    present, kind = cells.present, str(cells.kind)
-    if not present:
-        raise InvalidInputError(f"{table.source}, column {name!r}: every cell is missing; leave it out with --drop")
-    if kind == "text":
-        first = present[:_CELLS_LOOKED_AT]  # all of them are read afterwards, by the rule found
-        if all(text.lower() in TRUTH for text in set(present)):
-            kind = "boolean"
-        elif 2 * sum(map(looks_like_date, first)) > len(first):
-            kind = "date"
-        else:
-            kind = "number" if 2 * sum(map(looks_like_number, first)) > len(first) else "category"
-    return _KINDS[kind].fit(name, cells, table)
-
-
 def _remembered_rule(data: dict[str, Any]) -> Rule:
     """The rule that plain data stand for; KeyError, TypeError or ValueError where they stand for none."""
     fields = dict(data)
-    kind = _KINDS[fields.pop("kind")]
+    kind = KINDS[fields.pop("kind")]
     if kind is CategoryRule:
         return CategoryRule(**fields | {"levels": tuple(map(str, fields["levels"]))})
     return kind(**fields | {name: float(fields[name]) for name in ("first", "fill") if name in fields})
@@ -253,5 +215,6 @@ def _shown(name: str) -> str:
     return name if name.isprintable() and len(name) <= 60 and "," not in name else listed([name])
 
 
-def _note_on_commas(names: list[str]) -> list[str]:
+def _note_on_commas(columns: Iterable[Cells]) -> list[str]:
+    names = [cells.name for cells in columns if has_decimal_commas(cells)]
     return [f"decimal commas were read as points: {listed(names)}"] if names else []

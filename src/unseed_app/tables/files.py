@@ -1,8 +1,10 @@
-"""From a file to a `Table`, by its extension; a file that is something else than its name says is refused."""
+"""Tables from files and to files, by extension; a file that is something else than its name says is refused."""
 
 from __future__ import annotations
 
 import datetime
+import os
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from unseed._files import replaced
 from unseed._progress import Progress
 from unseed.errors import InvalidInputError
 from unseed_app.tables.delimited import read_delimited
@@ -46,18 +49,7 @@ _OTHERS = {
 def read_table(
     path: str | Path, *, delimiter: str | None = None, sheet: str | None = None, progress: Progress | None = None
 ) -> Table:
-    r"""Read text, Parquet or Excel; a delimiter that is None is found, and a sheet that is None is the first.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "ages.csv")
-    ...     _ = path.write_text("name;age\nAda;36\n")
-    ...     table = read_table(path)
-    >>> table.names, table.notes
-    (['name', 'age'], ("the delimiter is ';'",))
-    """
+    """Read text, Parquet or Excel; a delimiter that is None is found, and a sheet that is None is the first."""
     path = Path(path)
     try:
         form = _checked_format(path)
@@ -202,3 +194,34 @@ def _as_text(cell: Any) -> str:
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
         return cell.date().isoformat()
     return cell.isoformat() if isinstance(cell, (datetime.date, datetime.time)) else str(cell)
+
+
+def check_output(path: Path, *, inputs: tuple[Path, ...] = (), extensions: tuple[str, ...] = ()) -> None:
+    """Refuse, before any work, a place that cannot be written or that is one of the inputs."""
+    if extensions and path.suffix.lower() not in extensions:
+        raise InvalidInputError(f"out={str(path)!r} must end in {' or '.join(extensions)}")
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise InvalidInputError(f"out={str(path)!r} is the input itself, which would be lost; name another file")
+    if extensions and path.is_dir():
+        raise InvalidInputError(f"out={str(path)!r} is a folder; name a file")
+    if path.is_symlink() and not path.exists():
+        raise InvalidInputError(f"out={str(path)!r} is a link to {os.readlink(path)!r}, which does not exist; name another")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InvalidInputError(f"out={str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InvalidInputError(f"out={str(path)!r} cannot be written: {error.strerror or error}") from error
+    if path.suffix.lower() in PARQUET.extensions:
+        import pyarrow  # noqa: F401 - writes it, and is asked for before any work
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write CSV, TSV or Parquet by extension; what stood there before is replaced at the very end."""
+    with replaced(path, "out") as part:
+        if path.suffix.lower() in PARQUET.extensions:
+            frame.to_parquet(part, index=False, engine="pyarrow")
+        else:
+            frame.to_csv(part, index=False, sep="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")

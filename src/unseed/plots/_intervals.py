@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,7 +29,6 @@ _WHAT_IS_INSIDE = {
     "prediction": "share of y inside the prediction interval",
     "confidence": "share of points with f inside the confidence interval",
 }
-_LINES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
 
 
 @dataclass
@@ -238,16 +238,11 @@ class CoverageDisplay(Display):
         else:
             ax.plot([], [], " ", label="no band: errors of one fit go together")
         ax.plot([0, 1], [0, 1], "--", color=colours.aside, lw=1, label="as promised")
-        for i, name in enumerate(self.names):
-            style: dict[str, Any] = {
-                "color": colours.outputs[i % len(colours.outputs)],
-                "linestyle": _LINES[i % len(_LINES)],
-                "marker": _MARKERS[i % len(_MARKERS)],
-                "markersize": 4,
-                "clip_on": False,  # a share of 1 is at the edge
-                "label": "observed" if len(self.names) == 1 else f"observed: {name}",
-            }
-            ax.plot(self.levels, self.shares[:, i], **(style | kwargs))
+        looks = zip(cycle(colours.outputs), cycle(("-", "--", "-.", ":")), cycle(("o", "s", "^", "D", "v")), strict=False)
+        for name, shares, (colour, line, marker) in zip(self.names, self.shares.T, looks, strict=False):
+            label = "observed" if len(self.names) == 1 else f"observed: {name}"
+            style = {"color": colour, "linestyle": line, "marker": marker, "markersize": 4, "label": label}
+            ax.plot(self.levels, shares, **(style | {"clip_on": False} | kwargs))  # a share of 1 is at the edge
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="nominal level", ylabel=_WHAT_IS_INSIDE[self.kind])
         finish(ax, "best")
         return self

@@ -27,54 +27,57 @@ class Wording:
     """What the intervals of an estimator are about."""
 
     target: str  # what the confidence interval is for
-    spread: str  # name of the standard error
-    spread_meaning: str
     seed_meaning: str  # what the procedural variance is, or why it is not known
-    seed_is_taken_out: bool  # whether the prediction is free of it
-    caveat: str  # what the confidence interval leaves out; empty where nothing needs to be said
+    seed_is_taken_out: bool = False  # whether the prediction is free of it
+    spread: str = "data"  # name of the standard error
+    spread_meaning: str = _DATA
+    caveat: str = _WITHOUT_BIAS  # what the confidence interval leaves out; empty where nothing needs to be said
 
 
 def wording_of(estimator: Any) -> Wording:
     """Words that fit the estimator."""
+    method = getattr(estimator, "interval_", None)
     if isinstance(estimator, PNCRegressor):
-        seed = "another seed would have moved a single network's prediction by this much; " + (
-            "the PNC prediction does not depend on it"
-            if estimator.engine_.is_infinite
-            else "PNC takes it out, up to what a finite width leaves"
+        seed = "another seed would have moved a single network's prediction by this much; "
+        is_infinite = estimator.engine_.is_infinite
+        seed += (
+            "the PNC prediction does not depend on it" if is_infinite else "PNC takes it out, up to what a finite width leaves"
         )
-        if estimator.interval_.uses_posterior:
-            return Wording("where the function itself is", "data", f"{_DATA}, and what the rows cannot know", seed, True, "")
-        return Wording("where this network would be with unlimited training rows", "data", _DATA, seed, True, _WITHOUT_BIAS)
+        if not method.uses_posterior:
+            return Wording("where this network would be with unlimited training rows", seed, True)
+        meaning = f"{_DATA}, and what the rows cannot know"
+        return Wording("where the function itself is", seed, True, spread_meaning=meaning, caveat="")
     if isinstance(estimator, BlockwisePNCRegressor):
-        target = "where the average of the blocks' networks would be with unlimited blocks"
         seed = f"{type(estimator).__name__} does not keep what would tell how far another seed moves a single network"
-        caveat = (
-            "The bias of networks that see one block each: the interval does not see it, and larger blocks have less of it."
-        )
-        return Wording(target, "data", _DATA, seed, True, caveat)
+        bias = "The bias of networks that see one block each: the interval does not see it, and larger blocks have less of it."
+        return Wording("where the average of the blocks' networks would be with unlimited blocks", seed, True, caveat=bias)
     if isinstance(estimator, MCDropoutRegressor):
-        target = "where most answers of the network with dropout on are; its width follows the dropout rate"
-        meaning = "answers with other neurons dropped scatter by this much"
-        seed = "one network with dropout says nothing of other seeds"
         return Wording(
-            target, "dropout", meaning, seed, False, "What other training data would change: dropout does not measure it."
+            "where most answers of the network with dropout on are; its width follows the dropout rate",
+            "one network with dropout says nothing of other seeds",
+            spread="dropout",
+            spread_meaning="answers with other neurons dropped scatter by this much",
+            caveat="What other training data would change: dropout does not measure it.",
         )
     seed = "other seeds would move the mean of the members by this much; the prediction contains it"
     if getattr(estimator, "members", 1) == 1:
         seed = "one network says nothing of other seeds: what they would change is mixed into the interval"
-    if estimator.interval_ is None:
-        target = "where most members of the ensemble are: it is about the seed, not about the data"
-        caveat = "What other training data would change: the members all saw the same rows."
-        return Wording(target, "members", "the members disagree by this much", seed, False, caveat)
-    return Wording("where this predictor would be with unlimited training rows", "data", _DATA, seed, False, _WITHOUT_BIAS)
+    if method is not None:
+        return Wording("where this predictor would be with unlimited training rows", seed)
+    return Wording(
+        "where most members of the ensemble are: it is about the seed, not about the data",
+        seed,
+        spread="members",
+        spread_meaning="the members disagree by this much",
+        caveat="What other training data would change: the members all saw the same rows.",
+    )
 
 
 def facts_of(estimator: Any, n_features: int) -> tuple[Fact, ...]:
     """What was fitted, as names and words."""
     facts = {"Model": type(estimator).__name__}
-    if hasattr(estimator, "n_rows_"):
-        blocks = f" in {estimator.n_blocks_:,} blocks" if hasattr(estimator, "n_blocks_") else ""
-        facts["Trained on"] = f"{estimator.n_rows_:,} rows{blocks}, {n_features:,} feature{'s'[: n_features != 1]}"
+    blocks = f" in {estimator.n_blocks_:,} blocks" if hasattr(estimator, "n_blocks_") else ""
+    facts["Trained on"] = f"{estimator.n_rows_:,} rows{blocks}, {n_features:,} feature{'s'[: n_features != 1]}"
     facts["Network"] = _network(estimator)
     if (engine := getattr(estimator, "engine_", None)) is not None:
         facts["Engine"] = engine.describe()

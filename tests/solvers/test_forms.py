@@ -11,7 +11,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.regression import leave_one_out_by_refitting, ridge_on_repeated_rows
-from unseed._solvers import DualRidge, NormalEquations, PrimalRidge, Sums, WeightedRidge
+from unseed._solvers import DualRidge, NormalEquations, PrimalRidge, Sums, WeightedRidge, primal
 from unseed.errors import ConditioningWarning, SingularKernelError
 
 RNG = np.random.default_rng(0)
@@ -129,9 +129,11 @@ def test_both_leave_out_rows_and_find_traces_as_dense_algebra_does(regularizatio
         assert_allclose(residual, 12 * inverse @ case.labels.numpy(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("cuts", [(0, 40), (0, 1, 40), (0, 13, 14, 40), tuple(range(41))])
-def test_sums_of_any_cut_of_the_rows_are_the_sums(cuts):
+@pytest.mark.parametrize("at_a_time", [1 << 22, 30])
+@pytest.mark.parametrize("cuts", [(0, 40), (0, 0, 1, 40), (0, 13, 14, 40), tuple(range(41))])
+def test_sums_of_any_cut_of_the_rows_are_the_sums(cuts, at_a_time, monkeypatch):
     case = Case((40, 7, 2), 1e-2)
+    monkeypatch.setattr(primal, "_NUMBERS_AT_A_TIME", at_a_time)
     order = torch.tensor(RNG.permutation(40))
     total = reduce(add, [case.sums(order[start:stop]) for start, stop in pairwise(cuts)])
     backwards = reduce(lambda right, left: left + right, [case.sums(order[start:stop]) for start, stop in pairwise(cuts)])

@@ -8,8 +8,23 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from unseed._solvers.cholesky import solve_with_factor
+from unseed._solvers.cholesky import JITTERS, jittered_cholesky, solve_with_factor
 from unseed._solvers.ridge import WeightedRidge, factorise, pivot_ratio
+from unseed.errors import SingularKernelError
+
+_NUMBERS_AT_A_TIME = 1 << 22  # of features times weights, of which no whole copy is made
+
+
+def landmark_features(landmarks: Tensor, cross: Tensor) -> Tensor:
+    """φ(x) = L⁻¹k(Z, x) with L Lᵀ = K(Z, Z): their inner products are the kernel as the landmarks Z see it. Shape (n, r).
+
+    From the kernel of the landmarks, (r, r), and that of all rows with them, (n, r); both are overwritten.
+    """
+    found = jittered_cholesky(landmarks, float(landmarks.diagonal().mean()), JITTERS)
+    if found is None:
+        raise SingularKernelError("the kernel matrix of the landmarks is singular; merge duplicate rows")
+    features: Tensor = torch.linalg.solve_triangular(found[0].mT, cross, upper=True, left=False, out=cross)
+    return features
 
 
 @dataclass(frozen=True)
@@ -49,8 +64,15 @@ class Sums:
     @classmethod
     def of(cls, features: Tensor, labels: Tensor, weights: Tensor) -> Sums:
         """Of features (n, p), labels (n, c) and weights (n,)."""
-        weighted = weights[:, None] * features
-        return cls(len(features), float(weights.sum()), weighted.T @ features, weighted.T @ labels, weights @ labels.square())
+        n, p = features.shape
+        inner, cross = features.new_zeros(p, p), features.new_zeros(p, labels.shape[1])
+        size = max(1, _NUMBERS_AT_A_TIME // p)
+        for start in range(0, n, size):
+            rows = slice(start, start + size)
+            weighted = (weights[rows, None] * features[rows]).T
+            inner.addmm_(weighted, features[rows])
+            cross.addmm_(weighted, labels[rows])
+        return cls(n, float(weights.sum()), inner, cross, weights @ labels.square())
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from unseed._machine import available_bytes, total_bytes
-from unseed._solvers import NystromPreconditioner, conjugate_gradients, solve_ridge
+from unseed._solvers import PrimalRidge, conjugate_gradients, landmark_features, solve_ridge
 from unseed._state import Record, State
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
@@ -127,16 +127,16 @@ class FullFit:
         max_iterations: int,
         report: Callable[[], None] = lambda: None,
     ) -> FullFit:
-        """Solve (K + λ n I) α = y with a Nyström preconditioner of some random rows."""
+        """Solve (K + λ n I) α = y preconditioned by the ridge of some random rows' landmark features."""
         kernel, ridge = PopulationKernel(network), regularization * len(X)
         points = kernel.profile(X)
         chosen = generator.permutation(len(X))[: landmarks_for(len(X), X.device)]
         some = points[torch.from_numpy(np.sort(chosen)).to(X.device)]
-        precondition = NystromPreconditioner.build(kernel.ntk_gram(some), kernel.ntk_cross(points, some), ridge)
+        features = landmark_features(kernel.ntk_gram(some), kernel.ntk_cross(points, some))
         found = conjugate_gradients(
             lambda v: kernel.ntk_gram_product(points, v).add_(v, alpha=ridge),
             labels,
-            precondition,
+            PrimalRidge.factorise(features, labels.new_ones(len(X)), regularization).solve,
             tolerance=tolerance,
             max_iterations=max_iterations,
             report=report,

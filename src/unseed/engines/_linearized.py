@@ -9,22 +9,20 @@ import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unseed._checks import check_whole_number
 from unseed._resampling import Plan
 from unseed._solvers import Converged, Training
 from unseed._state import Record, State
 from unseed.engines._cost import Cost, linearized_cost, network_memory
-from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine
 from unseed.engines._shared import check_training
 from unseed.engines._systems import here_and_elsewhere
-from unseed.engines._tangent import FiniteReplicates, TangentFit, draw_starts
+from unseed.engines._tangent import FiniteEngine, FiniteReplicates, TangentFit, draw_starts, linearised
 from unseed.engines._task import NewPoints, Task, check_kept, restore_duals, rows_of, state_of_duals
-from unseed.networks import NetworkBatch, make_batch, restore_batch
+from unseed.networks import NetworkBatch, restore_batch
 from unseed.tasks import shares_memory
 
 
 @dataclass(frozen=True)
-class LinearizedEngine(Engine):
+class LinearizedEngine(FiniteEngine):
     """Finite networks, linearised at their random start and trained in closed form.
 
     Between the kernel engine (infinite width) and the network engine (real training): it has a finite network's random
@@ -43,12 +41,10 @@ class LinearizedEngine(Engine):
     LinearizedEngine(width=512, training=Converged())
     """
 
-    width: int | None = None
     training: Training = field(default_factory=Converged)
 
     def __post_init__(self) -> None:
-        if self.width is not None:
-            check_whole_number("width", self.width, at_least=1)
+        super().__post_init__()
         check_training("LinearizedEngine", self.training)
 
     @property
@@ -56,15 +52,10 @@ class LinearizedEngine(Engine):
         """The influence formula is that of the fully trained network."""
         return isinstance(self.training, Converged)
 
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """Formulas are those of the linearisation of a converged network."""
-        return CONVERGED if self.converges else NOTHING
-
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> LinearizedReplicates:
         """One tangent kernel and one factorisation per replicate."""
         task = task.as_ridge()
-        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width)
+        batch = self.batch_for(task)
         network_memory(batch, plan, 1, 8).check(task.X.device)
         starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device)
         tangents = self._tangents(batch, starts, task, plan)
@@ -73,7 +64,7 @@ class LinearizedEngine(Engine):
 
     def cost(self, task: Task, plan: Plan) -> Cost:
         """Work and memory, before anything is begun."""
-        batch = make_batch(task.network, task.X, task.labels.shape[2], self.width)
+        batch = self.batch_for(task)
         return linearized_cost(task, plan, batch, self.training)
 
     def restore(self, record: Record, task: Task, plan: Plan) -> LinearizedReplicates:
@@ -90,17 +81,7 @@ class LinearizedEngine(Engine):
         return "finite width, linearised, in closed form"
 
     def _tangents(self, batch: NetworkBatch, starts: Tensor, task: Task, plan: Plan) -> list[TangentFit]:
-        return [
-            TangentFit(
-                batch,
-                start[None],
-                task.X[torch.from_numpy(rows).to(task.X.device)],
-                torch.from_numpy(counts).to(task.X),
-                task.regularization,
-                self.training,
-            )
-            for start, (rows, counts) in zip(starts, plan.replicates(), strict=True)
-        ]
+        return [linearised(batch, start, task, plan, r, self.training) for r, start in enumerate(starts)]
 
 
 def _solve(tangents: list[TangentFit], task: Task, plan: Plan, n_jobs: int | None) -> tuple[list[TangentFit], list[Tensor]]:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from unseed._checks import check_flag, check_whole_number
+from unseed._checks import check_flag
 from unseed._findings import Finding
 from unseed._resampling import Plan
 from unseed._solvers import SGD, GaussNewton, GradientDescent
 from unseed._state import Record, State
 from unseed.engines._cohorts import Cohorts, Trainer
 from unseed.engines._cost import Cost, network_cost, network_memory
-from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Convergence, Engine
-from unseed.engines._tangent import FiniteReplicates, TangentFit
-from unseed.engines._task import NewPoints, Probe, Task, between_groups, check_kept, rows_of
+from unseed.engines._protocol import Convergence
+from unseed.engines._tangent import FiniteEngine, FiniteReplicates, TangentFit, linearised
+from unseed.engines._task import NewPoints, Probe, Task, between_groups, check_kept
 from unseed.errors import InvalidInputError
-from unseed.networks import make_batch, restore_batch
+from unseed.networks import restore_batch
 
 _NUMBERS_AT_A_TIME = 1 << 26  # hidden activations at new points held at once
 _COMPARED_ROWS = 200  # of the tangent kernels before and after training
@@ -32,7 +32,7 @@ GAUSS_NEWTON_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class NetworkEngine(Engine):
+class NetworkEngine(FiniteEngine):
     """Networks of finite width, trained.
 
     Parameters
@@ -53,14 +53,12 @@ class NetworkEngine(Engine):
 allow_tf32=False)
     """
 
-    width: int | None = None
     trainer: str | Trainer = "auto"
     dtype: str = "float32"
     allow_tf32: bool = False
 
     def __post_init__(self) -> None:
-        if self.width is not None:
-            check_whole_number("width", self.width, at_least=1)
+        super().__post_init__()
         if self.trainer != "auto" and not isinstance(self.trainer, (GaussNewton, GradientDescent, SGD)):
             raise InvalidInputError(
                 f"trainer={self.trainer!r} is not known; use 'auto', GaussNewton(), GradientDescent(steps=...) or SGD()"
@@ -73,11 +71,6 @@ allow_tf32=False)
     def converges(self) -> bool:
         """A fixed number of gradient steps is not the converged network the influence formula is for."""
         return not isinstance(self.trainer, GradientDescent) or self.trainer.tolerance is not None
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """Formulas are those of the linearisation of a converged network."""
-        return CONVERGED if self.converges else NOTHING
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> NetworkReplicates:
         """Train all networks of all replicates.
@@ -123,7 +116,7 @@ allow_tf32=False)
     def _cohorts(self, task: Task, plan: Plan) -> Cohorts:
         """What is trained, and what ``"auto"`` comes to."""
         dtype = getattr(torch, self.dtype)
-        batch, trainer = make_batch(task.network, task.X, task.labels.shape[2], self.width), self.trainer
+        batch, trainer = self.batch_for(task), self.trainer
         if isinstance(trainer, str):
             is_affordable = batch.is_explicit and task.labels[:, 0].numel() <= GAUSS_NEWTON_ROWS
             trainer = GaussNewton() if is_affordable else SGD()
@@ -189,11 +182,10 @@ class NetworkReplicates(FiniteReplicates):
 
     def _tangent_at(self, replicate: int, parameters: Tensor) -> TangentFit:
         """Linearisation of a replicate's network at any parameters."""
-        (rows,) = rows_of(self.plan, self.task.X.device, [replicate])
-        counts = torch.from_numpy(self.plan.counts[replicate]).to(self.task.X)[rows]
+        task = self.task.as_ridge()
         floor = _FLOAT32_FLOOR if self.parameters.dtype == torch.float32 else 0.0
-        regularization = max(self.task.as_ridge().regularization, floor)
-        return TangentFit(self.batch, parameters[None].double(), self.task.X[rows], counts, regularization)
+        task = replace(task, regularization=max(task.regularization, floor))
+        return linearised(self.batch, parameters, task, self.plan, replicate)
 
     def _width(self) -> Iterable[Finding]:
         """How far training moved the parameters, and the tangent kernel with them."""

@@ -9,12 +9,14 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from unseed._checks import check_whole_number
 from unseed._random import Streams
+from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, PrimalRidge, StoppedRidge, Training, WeightedRidge
-from unseed.engines._protocol import LeftOut
+from unseed.engines._protocol import CONVERGED, NOTHING, Capability, Engine, LeftOut
 from unseed.engines._shared import OwnReplicates, influence_values
-from unseed.engines._task import NewPoints
-from unseed.networks import Evaluation, NetworkBatch
+from unseed.engines._task import NewPoints, Task, rows_of
+from unseed.networks import Evaluation, NetworkBatch, make_batch
 
 POINTS_AT_A_TIME = 32  # whose joint covariance is formed for the sake of its diagonal
 _NUMBERS_AT_A_TIME = 1 << 24  # entries of a cross kernel computed at once
@@ -159,6 +161,35 @@ class TangentFit:
                 yield self.batch.jacobian(self.parameters[0], chunk)
             else:
                 yield self.batch.cross_kernel(self.parameters, chunk[None], self.X[None])[0]
+
+
+def linearised(
+    batch: NetworkBatch, parameters: Tensor, task: Task, plan: Plan, replicate: int, training: Training | None = None
+) -> TangentFit:
+    """A replicate's network, linearised at some parameters (p,)."""
+    (rows,) = rows_of(plan, task.X.device, [replicate])
+    counts = torch.from_numpy(plan.counts[replicate]).to(task.X)[rows]
+    return TangentFit(batch, parameters[None].double(), task.X[rows], counts, task.regularization, training or Converged())
+
+
+@dataclass(frozen=True)
+class FiniteEngine(Engine):
+    """Engines of networks of finite width."""
+
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.width is not None:
+            check_whole_number("width", self.width, at_least=1)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Formulas are those of the linearisation of a converged network."""
+        return CONVERGED if self.converges else NOTHING
+
+    def batch_for(self, task: Task) -> NetworkBatch:
+        """The networks."""
+        return make_batch(task.network, task.X, task.labels.shape[2], self.width)
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,7 @@ class CoverageDisplay(Display):
         looks = zip(cycle(colours.outputs), cycle(("-", "--", "-.", ":")), cycle(("o", "s", "^", "D", "v")), strict=False)
         for name, shares, (colour, line, marker) in zip(self.names, self.shares.T, looks, strict=False):
             label = "observed" if len(self.names) == 1 else f"observed: {name}"
-            style = {"color": colour, "linestyle": line, "marker": marker, "markersize": 4, "label": label}
+            style: dict[str, Any] = {"color": colour, "linestyle": line, "marker": marker, "markersize": 4, "label": label}
             ax.plot(self.levels, shares, **(style | {"clip_on": False} | kwargs))  # a share of 1 is at the edge
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="nominal level", ylabel=_WHAT_IS_INSIDE[self.kind])
         finish(ax, "best")

@@ -36,14 +36,12 @@ class Wording:
 
 def wording_of(estimator: Any) -> Wording:
     """Words that fit the estimator."""
-    method = getattr(estimator, "interval_", None)
     if isinstance(estimator, PNCRegressor):
-        seed = "another seed would have moved a single network's prediction by this much; "
-        is_infinite = estimator.engine_.is_infinite
-        seed += (
-            "the PNC prediction does not depend on it" if is_infinite else "PNC takes it out, up to what a finite width leaves"
-        )
-        if not method.uses_posterior:
+        rest = "PNC takes it out, up to what a finite width leaves"
+        if estimator.engine_.is_infinite:
+            rest = "the PNC prediction does not depend on it"
+        seed = f"another seed would have moved a single network's prediction by this much; {rest}"
+        if not estimator.interval_.uses_posterior:
             return Wording("where this network would be with unlimited training rows", seed, True)
         meaning = f"{_DATA}, and what the rows cannot know"
         return Wording("where the function itself is", seed, True, spread_meaning=meaning, caveat="")
@@ -62,7 +60,7 @@ def wording_of(estimator: Any) -> Wording:
     seed = "other seeds would move the mean of the members by this much; the prediction contains it"
     if getattr(estimator, "members", 1) == 1:
         seed = "one network says nothing of other seeds: what they would change is mixed into the interval"
-    if method is not None:
+    if estimator.interval_ is not None:
         return Wording("where this predictor would be with unlimited training rows", seed)
     return Wording(
         "where most members of the ensemble are: it is about the seed, not about the data",

@@ -18,8 +18,6 @@ from unseed.engines._task import NewPoints, Task, restore_groups, state_of_group
 from unseed.errors import NotAvailableError, SingularKernelError
 from unseed.kernels import PopulationKernel, Profile
 
-_EXHAUSTED = 1e-11  # share of the largest kernel diagonal below which no row adds anything to the anchors
-_CANDIDATES = 4096  # rows among which anchors are chosen, at least
 _PAIRS_AT_A_TIME = 64
 _SEEDS: frozenset[Capability] = frozenset({"seeds"})
 _WITH_POSTERIOR: frozenset[Capability] = frozenset({"seeds", "posterior"})
@@ -245,30 +243,6 @@ def _paired(kernel: PopulationKernel, left: Profile, right: Profile) -> Tensor:
     """K(x, x') of points taken pair by pair, from small blocks around the diagonal. Shape (n_points,)."""
     slices = [slice(start, start + _PAIRS_AT_A_TIME) for start in range(0, len(left), _PAIRS_AT_A_TIME)]
     return torch.cat([kernel.ntk_cross(left[pairs], right[pairs]).diagonal() for pairs in slices])
-
-
-def choose_anchors(kernel: PopulationKernel, points: Profile, n_anchors: int) -> Tensor:
-    """Rows that together say most about all others, by pivoted Cholesky: each next one is the least known so far.
-
-    Of many rows, some thousand evenly spaced ones are looked at. Fewer than asked for where the others add nothing. Shape
-    (m,), in the order of the rows.
-    """
-    n_candidates = min(len(points), max(_CANDIDATES, 2 * n_anchors))
-    candidates = torch.linspace(0, len(points) - 1, n_candidates, dtype=torch.float64).long().to(points.directions.device)
-    gram = kernel.ntk_gram(points[candidates])
-    unknown = gram.diagonal().clone()
-    enough = _EXHAUSTED * float(unknown.max())
-    factor = gram.new_zeros(len(gram), n_anchors)
-    chosen: list[int] = []
-    for column in range(n_anchors):
-        row = int(unknown.argmax())
-        if float(unknown[row]) <= enough:
-            break
-        factor[:, column] = (gram[:, row] - factor[:, :column] @ factor[row, :column]) / unknown[row].sqrt()
-        unknown = (unknown - factor[:, column].square()).clamp_min(0.0)
-        unknown[row] = 0.0
-        chosen.append(row)
-    return candidates[sorted(chosen)]
 
 
 def root_of(kernel: PopulationKernel, points: Profile) -> Tensor:

@@ -14,7 +14,7 @@ from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, Training
 from unseed._state import Record, State
 from unseed.engines._cost import Cost, kernel_cost, kernel_memory
-from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, choose_anchors, root_of
+from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, root_of
 from unseed.engines._protocol import CONVERGED, Capability, Engine, LeftOut
 from unseed.engines._shared import NEEDS_ALL_ROWS, OwnReplicates, check_training, influence_values
 from unseed.engines._systems import Factor, Solver, solve_systems
@@ -23,6 +23,8 @@ from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 
+_EXHAUSTED = 1e-11  # share of the largest kernel diagonal below which no row adds anything to the anchors
+_CANDIDATES = 4096  # rows among which anchors are chosen, at least
 ALWAYS: frozenset[Capability] = frozenset({"seeds", "anchors"})
 
 
@@ -176,8 +178,28 @@ class KernelReplicates(KernelExpansions, OwnReplicates[Factor]):
         return {"kind": "kernel", **state_of_duals(dual[own] for dual, own in zip(self.dual, rows, strict=True))}
 
     def choose_anchors(self, n_anchors: int) -> Tensor:
-        """By pivoted Cholesky."""
-        return choose_anchors(self.kernel, self.points, n_anchors)
+        """By pivoted Cholesky: each next row is the least known so far.
+
+        Of many rows, some thousand evenly spaced ones are looked at. Fewer than asked for where the others add nothing. Shape
+        (m,), in the order of the rows.
+        """
+        points = self.points
+        n_candidates = min(len(points), max(_CANDIDATES, 2 * n_anchors))
+        candidates = torch.linspace(0, len(points) - 1, n_candidates, dtype=torch.float64).long().to(self.inputs.device)
+        gram = self.kernel.ntk_gram(points[candidates])
+        unknown = gram.diagonal().clone()
+        enough = _EXHAUSTED * float(unknown.max())
+        factor = gram.new_zeros(len(gram), n_anchors)
+        chosen: list[int] = []
+        for column in range(n_anchors):
+            row = int(unknown.argmax())
+            if float(unknown[row]) <= enough:
+                break
+            factor[:, column] = (gram[:, row] - factor[:, :column] @ factor[row, :column]) / unknown[row].sqrt()
+            unknown = (unknown - factor[:, column].square()).clamp_min(0.0)
+            unknown[row] = 0.0
+            chosen.append(row)
+        return candidates[sorted(chosen)]
 
     def cut(self, anchors: Tensor, checked: Tensor | None, *, is_rounded: bool) -> AnchoredReplicates:
         """Dual weights of these rows alone, by least squares on the functions at all rows.

@@ -53,68 +53,50 @@ class StackedSets:
             Which networks could not be trained.
         """
         rows, labels = self.rows[sets], self.labels[sets]
-        distinct = np.count_nonzero(counts, axis=2)
+        distinct, all_counts = np.count_nonzero(counts, axis=2), torch.from_numpy(counts).to(labels.device).to(labels.dtype)
+        # A stable sort of "is left out" brings the rows that count to the front, in their order.
+        order = torch.argsort((all_counts == 0).to(torch.uint8), dim=-1, stable=True)
         # Replicates on all rows would force their size on all others.
         is_full = (distinct == counts.shape[2]).all(axis=0)
-        dual = torch.zeros(counts.shape, dtype=labels.dtype, device=labels.device)
+        dual = torch.zeros_like(all_counts)
         singular = torch.zeros(counts.shape[:2], dtype=torch.bool, device=labels.device)
         shared = None
         for which in (~is_full, is_full):
             if not which.any():
                 continue
-            systems = _Systems.of(counts if which.all() else counts[:, which], int(distinct[:, which].max()), labels)
-            if shared is None and (systems.overlap or is_full.any()):
-                shared = self.kernel.ntk_gram(rows)
-            matrices = self.kernel.ntk_gram(rows.gathered(systems.rows)) if shared is None else systems.cut_out_of(shared)
+            longest, n_replicates = int(distinct[:, which].max()), int(which.sum())
             replicates = torch.from_numpy(np.flatnonzero(which)).to(labels.device)
-            weights, failed = systems.solve(matrices, regularization)
-            dual.index_copy_(1, replicates, weights)
-            singular.index_copy_(1, replicates, failed)
+            chosen = order[:, replicates, :longest]
+            # Where replicates share rows, cutting them out of one matrix is cheaper than one matrix for each.
+            if shared is None and (n_replicates * longest**2 > counts.shape[2] ** 2 or is_full.any()):
+                shared = self.kernel.ntk_gram(rows)
+            matrices = self.kernel.ntk_gram(rows.gathered(chosen)) if shared is None else _cut_out(shared, chosen)
+            own_counts = all_counts[:, replicates].gather(-1, chosen)
+            own_labels = labels[:, None, :].expand(-1, n_replicates, -1).gather(-1, chosen)
+            weights, failed = _solve(matrices, own_counts.flatten(0, 1), own_labels.flatten(0, 1), regularization)
+            everywhere = torch.zeros_like(all_counts[:, replicates]).scatter_(-1, chosen, weights.reshape(chosen.shape))
+            dual.index_copy_(1, replicates, everywhere)
+            singular.index_copy_(1, replicates, failed.reshape(chosen.shape[:2]))
         return self.kernel.ntk_cross(self.points[sets], rows) @ dual.mT, singular
 
 
-@dataclass(frozen=True)
-class _Systems:
-    """Replicates of many data sets, each padded to the same number of rows by rows that count zero times."""
+def _cut_out(matrices: Tensor, rows: Tensor) -> Tensor:
+    """Square parts of square matrices, of rows (n_sets, n_replicates, m). Shape (n_sets · n_replicates, m, m)."""
+    sets = torch.arange(len(matrices), device=matrices.device)[:, None, None, None]
+    return matrices[sets, rows[..., :, None], rows[..., None, :]].flatten(0, 1)
 
-    rows: Tensor  # (n_sets, n_replicates, length)
-    counts: Tensor  # (n_sets, n_replicates, length)
-    labels: Tensor  # (n_sets, n_rows)
 
-    @classmethod
-    def of(cls, counts: HostCounts, length: int, labels: Tensor) -> _Systems:
-        """From the counts of all rows, (n_sets, n_replicates, n_rows), and the most of them that count."""
-        all_counts = torch.from_numpy(counts).to(labels.device).to(labels.dtype)
-        # A stable sort of "is left out" brings the rows that count to the front, in their order.
-        rows = torch.argsort((all_counts == 0).to(torch.uint8), dim=-1, stable=True)[..., :length]
-        return cls(rows, all_counts.gather(-1, rows), labels)
+def _solve(matrices: Tensor, counts: Tensor, labels: Tensor, regularization: float) -> tuple[Tensor, Tensor]:
+    """Dual weights (n, m), and which systems are singular (n,); overwrites the matrices.
 
-    @property
-    def overlap(self) -> bool:
-        """Whether replicates share rows, so that cutting them out of one matrix is cheaper than one matrix for each."""
-        return self.rows.shape[1] * self.rows.shape[2] ** 2 > self.labels.shape[1] ** 2
-
-    def cut_out_of(self, matrices: Tensor) -> Tensor:
-        """Square parts of square matrices, one for each replicate. Shape (n_sets · n_replicates, length, length)."""
-        sets = torch.arange(len(matrices), device=matrices.device)[:, None, None, None]
-        return matrices[sets, self.rows[..., :, None], self.rows[..., None, :]].flatten(0, 1)
-
-    def solve(self, matrices: Tensor, regularization: float) -> tuple[Tensor, Tensor]:
-        """Dual weights of all rows, (n_sets, n_replicates, n_rows), and which systems are singular; overwrites the matrices.
-
-        (K + λ n W⁻¹)⁻¹ = W½ (W½ K W½ + λ n)⁻¹ W½, so that rows with a count of zero drop out.
-        """
-        counts = self.counts.flatten(0, 1)
-        root = counts.sqrt()
-        ridge = regularization * counts.sum(-1, keepdim=True)
-        matrices = matrices.mul_(root[:, :, None]).mul_(root[:, None, :])
-        diagonal = matrices.diagonal(dim1=1, dim2=2)
-        diagonal.add_(torch.where(counts > 0, ridge, diagonal.amax(1, keepdim=True)))  # dropped rows must not look singular
-        factors, info = torch.linalg.cholesky_ex(matrices)
-        pivots = factors.diagonal(dim1=1, dim2=2).square()
-        singular = (info != 0) | (pivots.amin(1) < pivots.shape[1] * torch.finfo(pivots.dtype).eps * pivots.amax(1))
-        own = self.labels[:, None, :].expand(-1, self.rows.shape[1], -1).gather(-1, self.rows).flatten(0, 1)
-        solved = torch.cholesky_solve((root * own)[..., None], factors)[..., 0]
-        weights = (root * solved).reshape(self.counts.shape)
-        everywhere = weights.new_zeros(*self.rows.shape[:2], self.labels.shape[1]).scatter_(-1, self.rows, weights)
-        return everywhere, singular.reshape(self.rows.shape[:2])
+    (K + λ n W⁻¹)⁻¹ = W½ (W½ K W½ + λ n)⁻¹ W½, so that rows with a count of zero, which fill up the shorter ones, drop out.
+    """
+    root = counts.sqrt()
+    ridge = regularization * counts.sum(-1, keepdim=True)
+    matrices = matrices.mul_(root[:, :, None]).mul_(root[:, None, :])
+    diagonal = matrices.diagonal(dim1=1, dim2=2)
+    diagonal.add_(torch.where(counts > 0, ridge, diagonal.amax(1, keepdim=True)))  # dropped rows must not look singular
+    factors, info = torch.linalg.cholesky_ex(matrices)
+    pivots = factors.diagonal(dim1=1, dim2=2).square()
+    singular = (info != 0) | (pivots.amin(1) < pivots.shape[1] * torch.finfo(pivots.dtype).eps * pivots.amax(1))
+    return root * torch.cholesky_solve((root * labels)[..., None], factors)[..., 0], singular

@@ -82,11 +82,6 @@ class Solver:
         factors = DualRidge.factorise_stack(matrices, [system.counts for system in systems], self.regularization)
         return [system.answer(factor) for system, factor in zip(systems, factors, strict=True)]
 
-    def can_stack(self, system: System, device: torch.device) -> bool:
-        """Whether a system may be factorised together with others of its size."""
-        is_small = device.type == "cuda" and len(system.rows) <= STACKED_ROWS
-        return is_small and isinstance(self.training, Converged) and not self.is_mixed
-
 
 def solve_systems(task: Task, plan: Plan, solver: Solver, n_jobs: int | None) -> list[Solution]:
     """Solve every replicate on its rows: cut out of one Gram matrix where they overlap, each from its own elsewhere.
@@ -171,12 +166,13 @@ def cut_out(matrix: Tensor, diagonal: Tensor, rows: Tensor) -> Tensor:
 
 
 def _stacks(systems: Sequence[System], solver: Solver, device: torch.device) -> list[list[int]]:
-    """Systems that are solved together, the largest first: they decide how long all take."""
+    """Systems that are solved together, small ones of a size on a GPU; the largest first: they decide how long all take."""
+    can_stack = device.type == "cuda" and isinstance(solver.training, Converged) and not solver.is_mixed
     stacks: dict[tuple[int, int], list[int]] = {}
     for s, system in enumerate(systems):
-        alone = 0 if solver.can_stack(system, device) else 1 + s
-        stacks.setdefault((len(system.rows), alone), []).append(s)
-    return [stack for _, stack in sorted(stacks.items(), key=lambda item: -item[0][0])]
+        n = len(system.rows)
+        stacks.setdefault((-n, 0 if can_stack and n <= STACKED_ROWS else 1 + s), []).append(s)
+    return [stack for _, stack in sorted(stacks.items(), key=lambda item: item[0][0])]
 
 
 def _in_order(places: Iterable[int], found: Iterable[T]) -> list[T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -155,6 +156,9 @@ def choose_regularization(X: Tensor, labels: Tensor, network: MLP, streams: Stre
     return float(np.exp(refined.x) if refined.fun < scores[best] else ridges[best]) / n_rows
 
 
+_penalised = attrgetter("penalised")
+
+
 @dataclass(frozen=True)
 class _Search:
     """The criterion on few rows, on more and on most; whether features may have scales of their own; what counts ascents."""
@@ -230,10 +234,6 @@ class _Search:
         found = objective.maximise(start, evaluations)
         self.step(score=found.score)
         return found
-
-
-def _penalised(found: Optimum) -> float:
-    return found.penalised
 
 
 def _best_of_each_activation(found: list[Optimum]) -> list[Optimum]:

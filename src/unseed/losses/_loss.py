@@ -87,7 +87,9 @@ def newton_step(loss: Loss, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 def constant_curvature(loss: Loss) -> float | None:
     """V of a loss that is V/2 · (f − y)² up to a constant; None for any other."""
-    f, y = _probes(loss)
+    probes = torch.tensor(_PROBES, dtype=torch.float64)
+    f, y = torch.cartesian_prod(probes, probes).T
+    f, y = f[loss.legal(y)], y[loss.legal(y)]
     curvature = loss.curvature(f, y)
     first = float(curvature[0]) if len(curvature) else 0.0
     if not 0 < first < float("inf"):
@@ -119,10 +121,3 @@ def check_labels(loss: Loss, labels: Tensor) -> None:
         raise InvalidInputError(
             f"loss={loss.name!r} cannot have the label {float(labels[tuple(first)]):g} (row {first[0]} of y)"
         )
-
-
-def _probes(loss: Loss) -> tuple[Tensor, Tensor]:
-    """Predictions and legal labels, every one of these with every one of those."""
-    f, y = torch.cartesian_prod(*2 * [torch.tensor(_PROBES, dtype=torch.float64)]).unbind(1)
-    legal = loss.legal(y)
-    return f[legal], y[legal]

@@ -137,14 +137,19 @@ def test_what_is_not_installed_is_named_with_how_to_get_it(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("package", "name", "sentence"),
     [
-        ("pandas", "table.csv", "tables need pandas; install it with: pip install 'unseed[frames]'"),
         ("pyarrow", "table.parquet", "Parquet files need pyarrow; install it with: pip install 'unseed[parquet]'"),
         ("openpyxl", "table.xlsx", "Excel workbooks need openpyxl; install it with: pip install 'unseed[excel]'"),
     ],
 )
 def test_packages_that_a_table_needs_are_asked_for(tmp_path, monkeypatch, main, package, name, sentence):
-    files.binary({"table.csv": b"a", "table.parquet": b"PAR1", "table.xlsx": b"PK\x03\x04"}[name], name)(tmp_path)
-    for module in [module for module in sys.modules if module.split(".")[0] in (package, "unseed_app")]:
-        monkeypatch.delitem(sys.modules, module)  # as in a process that has not imported them yet
+    files.binary({"table.parquet": b"PAR1", "table.xlsx": b"PK\x03\x04"}[name], name)(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     assert main("fit", str(tmp_path / name), "--target", "y") == f"unseed: {sentence}\n"
+
+
+def test_without_pandas_the_command_says_what_to_install():
+    code = "import sys; sys.modules['pandas'] = None; from unseed_app.__main__ import main; main()"
+    command = [sys.executable, "-c", code, "fit", "table.csv", "--target", "y"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = "unseed: tables need pandas; install it with: pip install 'unseed[frames]'\n"
+    assert (done.returncode, done.stderr) == (1, said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from joblib import Parallel, delayed
@@ -17,7 +17,7 @@ from unseed.engines._shared import check_training
 from unseed.engines._systems import here_and_elsewhere
 from unseed.engines._tangent import FiniteEngine, FiniteReplicates, TangentFit, draw_starts, linearised
 from unseed.engines._task import NewPoints, Task, check_kept, restore_duals, rows_of, state_of_duals
-from unseed.networks import NetworkBatch, restore_batch
+from unseed.networks import restore_batch
 from unseed.tasks import shares_memory
 
 
@@ -53,19 +53,27 @@ class LinearizedEngine(FiniteEngine):
         return isinstance(self.training, Converged)
 
     def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> LinearizedReplicates:
-        """One tangent kernel and one factorisation per replicate."""
-        task = task.as_ridge()
-        batch = self.batch_for(task)
+        """One tangent kernel and one factorisation per replicate; workers elsewhere are sent its rows and its start."""
+        task, batch = task.as_ridge(), self.batch_for(task)
         network_memory(batch, plan, 1, 8).check(task.X.device)
-        starts = draw_starts(batch, len(plan.counts), task.streams, task.X.device)
-        tangents = self._tangents(batch, starts, task, plan)
-        tangents, duals = _solve(tangents, task, plan, n_jobs)
-        return LinearizedReplicates(self, task, plan, batch, tangents, duals)
+        starts, rows = draw_starts(batch, len(plan.counts), task.streams, task.X.device), rows_of(plan, task.X.device)
+
+        def linearisation(r: int) -> TangentFit:  # a view would be sent with all that it is a view of
+            return linearised(batch, starts[r].clone(), task, plan, r, self.training)
+
+        def arguments(r: int) -> tuple[TangentFit, Tensor, bool]:
+            return linearisation(r), task.labels[rows[r]], r in plan.reference
+
+        if shares_memory(n_jobs):
+            found = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_solved)(*arguments(r)) for r in range(len(starts)))
+        else:
+            found = here_and_elsewhere(_solved, arguments, plan, n_jobs)
+        tangents = [kept or linearisation(r) for r, (kept, _) in enumerate(found)]
+        return LinearizedReplicates(self, task, plan, batch, tangents, [dual for _, dual in found])
 
     def cost(self, task: Task, plan: Plan) -> Cost:
         """Work and memory, before anything is begun."""
-        batch = self.batch_for(task)
-        return linearized_cost(task, plan, batch, self.training)
+        return linearized_cost(task, plan, self.batch_for(task), self.training)
 
     def restore(self, record: Record, task: Task, plan: Plan) -> LinearizedReplicates:
         """Ready to predict; tangent kernels are factorised when a question needs them."""
@@ -74,33 +82,12 @@ class LinearizedEngine(FiniteEngine):
         batch = restore_batch(record, task.network, task.X, task.labels.shape[2], parameters.shape[1])
         duals = [dual.clone() for dual in restore_duals(record, task, plan)]
         task = task.as_ridge()
-        return LinearizedReplicates(self, task, plan, batch, self._tangents(batch, parameters, task, plan), duals)
+        tangents = [linearised(batch, start, task, plan, r, self.training) for r, start in enumerate(parameters)]
+        return LinearizedReplicates(self, task, plan, batch, tangents, duals)
 
     def describe(self) -> str:
         """In a few words."""
         return "finite width, linearised, in closed form"
-
-    def _tangents(self, batch: NetworkBatch, starts: Tensor, task: Task, plan: Plan) -> list[TangentFit]:
-        return [linearised(batch, start, task, plan, r, self.training) for r, start in enumerate(starts)]
-
-
-def _solve(tangents: list[TangentFit], task: Task, plan: Plan, n_jobs: int | None) -> tuple[list[TangentFit], list[Tensor]]:
-    """Linearisations and dual weights of every replicate; those that stand for these data come back with their factors.
-
-    Workers elsewhere are sent a replicate's rows and start.
-    """
-    rows = rows_of(plan, task.X.device)
-
-    def arguments(r: int) -> tuple[TangentFit, Tensor, bool]:
-        # A copy's factor is forgotten with it, and a view would be sent with all that it is a view of.
-        own = replace(tangents[r], parameters=tangents[r].parameters.clone())
-        return own, task.labels[rows[r]], r in plan.reference
-
-    if shares_memory(n_jobs):
-        found = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_solved)(*arguments(r)) for r in range(len(tangents)))
-    else:
-        found = here_and_elsewhere(_solved, arguments, plan, n_jobs)
-    return [kept or bare for (kept, _), bare in zip(found, tangents, strict=True)], [dual for _, dual in found]
 
 
 def _solved(tangent: TangentFit, labels: Tensor, keeps: bool) -> tuple[TangentFit | None, Tensor]:

@@ -7,11 +7,10 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from unseed._findings import Diagnosis
-from unseed._results import FloatArray, Prediction, check_level
+from unseed._results import FloatArray, check_level
 from unseed._threads import threads_for
 from unseed.errors import InvalidInputError
 from unseed_app.commands.console import Console
@@ -39,21 +38,13 @@ def predict(folder: Path, file: TableFile, level: float, out: Path | None, conso
     with console.working(), threads_for(model.estimator.n_rows_):
         with console.progress.steps("predicting", n_pieces(len(X))) as step:
             prediction = predict_in_pieces(model.estimator, X.iloc.__getitem__, len(X), step, seeds=False)
-        values = _quantities(prediction, level)
-    frame = pd.DataFrame(values, columns=pd.Index(added, dtype=object), index=table.frame.index)
+        frame = prediction.summary_frame(level).set_axis(pd.Index(added, dtype=object), axis=1)
     kept = model.schema.with_numbers(table) if out.suffix.lower() in PARQUET.extensions else table.frame
     write_table(pd.concat([kept, frame], axis=1), out)
     console.print(_first_rows(model.schema, frame, level))
     seconds = console.seconds
     console.print(f"Intervals: {out} ({len(table):,} rows, {len(added)} columns added). Everything took {seconds:.1f} s.")
     console.finish({"out": str(out), "rows": len(table), "level": level, "added": added, "seconds": round(seconds, 3)})
-
-
-def _quantities(prediction: Prediction, level: float) -> FloatArray:
-    """Shape (n_rows, n_targets · n_quantities)."""
-    bounds = np.concatenate([prediction.conf_int(level), prediction.pred_int(level)], axis=-1)
-    centre = np.stack([prediction.mean, prediction.standard_error], axis=-1)
-    return np.concatenate([centre, bounds], axis=-1).reshape(len(centre), -1)
 
 
 def _first_rows(schema: Schema, frame: pd.DataFrame, level: float) -> str:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from unseed import PNCRegressor
 from unseed.errors import InvalidInputError
 from unseed_app.cli import app
-from unseed_paper import Experiment, records, reproduce
+from unseed_paper import Experiment, preparation, records, reproduce
 from unseed_paper.preparation import prepare
 from unseed_paper.problems import Simulated, Split, Synthetic, load
 from unseed_paper.records import RecordFile
@@ -31,6 +31,12 @@ SMALL = {"sizes": (128,), "dimensions": (2,)}
 def run_small(out, repetitions=2, table="table-1", protocol="authors-code", **options):
     experiment = Experiment(table, protocol, repetitions=repetitions, **(SMALL | options))
     return reproduce(experiment, out, n_jobs=1, verbose=False, resume=True)
+
+
+@pytest.fixture
+def small_population(monkeypatch):
+    """h* from fewer rows, in this process: it takes most of a short run, and only records of targets depend on it."""
+    monkeypatch.setattr(preparation, "POPULATION_ROWS", 256)
 
 
 class TestRecords:
@@ -63,6 +69,7 @@ class TestRecords:
         assert len(RecordFile(path).read()) == 150
 
 
+@pytest.mark.usefixtures("small_population")
 class TestRuns:
     def test_only_what_is_missing_runs(self, tmp_path):
         run_small(tmp_path, repetitions=1, methods=("batching",))
@@ -74,12 +81,6 @@ class TestRuns:
         run_small(tmp_path, repetitions=2, methods=("batching", "sectioning"))
         assert len(file.read()) == 4
         assert file.read()["synthetic-1 d=2 n=128", 0, "pnc_batching"] == before["synthetic-1 d=2 n=128", 0, "pnc_batching"]
-
-    def test_workers_change_nothing(self, tmp_path):
-        experiment = Experiment("table-1", "paper", repetitions=3, **SMALL)
-        one = reproduce(experiment, tmp_path / "one", n_jobs=1, verbose=False)
-        two = reproduce(experiment, tmp_path / "two", n_jobs=2, verbose=False)
-        assert one == two
 
     def test_a_second_run_at_the_same_time_is_refused(self, tmp_path):
         experiment = Experiment("table-1", "authors-code", repetitions=1, methods=("batching",), **SMALL)
@@ -191,6 +192,13 @@ class TestRuns:
         assert errors["pnc"] < errors["base_network"]
 
 
+def test_workers_change_nothing(tmp_path):
+    experiment = Experiment("table-1", "paper", repetitions=3, **SMALL)
+    one = reproduce(experiment, tmp_path / "one", n_jobs=1, verbose=False)
+    two = reproduce(experiment, tmp_path / "two", n_jobs=2, verbose=False)
+    assert one == two
+
+
 @pytest.mark.parametrize(("n_kills", "n_jobs", "dimensions"), [(2, 1, "2"), pytest.param(10, 2, "2,4", marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, n_kills, n_jobs, dimensions):
     arguments = ["reproduce", "table-1", "--repetitions", str(8 * n_kills), "--sizes", "128", "--dimensions", dimensions]
@@ -219,6 +227,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, n_kills, n_jobs, dimen
     assert len(lines) == len(dimensions.split(",")) * 8 * n_kills * 2  # settings, two methods: none lost, none doubled
 
 
+@pytest.mark.usefixtures("small_population")
 class TestCommand:
     def test_writes_records_summary_and_reports(self, tmp_path):
         arguments = ["reproduce", "table-1", "--repetitions", "2", "--sizes", "128", "--dimensions", "2", "--n-jobs", "1"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unseed_paper import Experiment, reproduce
+from unseed_paper import Experiment, preparation, reproduce
 
 RESULTS = Path(__file__).parents[2] / "results"
 WITHIN = 0.15
@@ -24,7 +24,8 @@ def ratios(rows):
 @pytest.mark.parametrize(
     ("sizes", "repetitions"), [((128,), 60), pytest.param((128, 256, 512, 1024), 100, marks=pytest.mark.slow)]
 )
-def test_widths_of_table_1(tmp_path, sizes, repetitions):
+def test_widths_of_table_1(tmp_path, monkeypatch, sizes, repetitions):
+    monkeypatch.setattr(preparation, "POPULATION_ROWS", 256)  # widths know nothing of h*
     methods = ("batching", "bootstrap")
     experiment = Experiment("table-1", "authors-code", repetitions=repetitions, methods=methods, sizes=sizes)
     summary = reproduce(experiment, tmp_path, n_jobs=1, verbose=False)

@@ -110,7 +110,9 @@ def test_the_numbers_are_the_jackknife_s():
 
 def test_other_engines_and_estimators_take_it():
     assert fitted(DeleteGroups(), engine=LinearizedEngine(width=32)).predict_interval(X_NEW)[1].shape == (7, 2, 1)
-    ensemble = DeepEnsembleRegressor(interval=DeleteGroups(), members=2, **OPTIONS).fit(X, Y)
+    ensemble = DeepEnsembleRegressor(
+        interval=DeleteGroups(), members=2, **OPTIONS | {"network": MLP(bias_scale=1.0, width=512)}
+    ).fit(X, Y)
     assert ensemble.predict_interval(X_NEW)[1].shape == (7, 2, 1)
     many = predict_interval_many(
         X[None], Y[None], X_NEW, network=MLP(bias_scale=1), regularization=0.01, interval=DeleteGroups()

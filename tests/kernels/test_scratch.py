@@ -13,8 +13,8 @@ from unseed.kernels._gram import CPU_TEMPORARY_BYTES
 @pytest.mark.parametrize("activation", ["relu", "erf", "sin", "tanh"])
 def test_memory_kept_stays_within_the_budget_however_tiles_grow(activation, monkeypatch):
     monkeypatch.setattr(scratch, "_IDLE", type(scratch._IDLE)(maxlen=16))
-    X = np.random.default_rng(0).normal(size=(700, 3))
-    for n_rows in (30, 200, 300, 700, 450):
+    X = np.random.default_rng(0).normal(size=(350, 3))
+    for n_rows in (30, 120, 200, 350, 250):
         ntk(X[:n_rows], network=MLP(depth=2, activation=activation, bias_scale=1.0))
     assert scratch._IDLE
     for kept in scratch._IDLE:

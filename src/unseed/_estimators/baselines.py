@@ -91,9 +91,6 @@ class DeepEnsembleRegressor(IntervalRegressor):
         self.interval_, self.engine_ = method, engine
         self.network_, self.regularization_ = choice.network, choice.regularization
 
-    def _at(self, X: FloatArray, *, is_shared: bool) -> EnsembleQuery:
-        return self._replicates.at(X)
-
     def _estimate_chunk(self, asked: EnsembleQuery) -> Estimate:
         if self.interval_ is not None:
             return super()._estimate_chunk(asked)

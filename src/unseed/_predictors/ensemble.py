@@ -31,9 +31,9 @@ class EnsembleReplicates(ScaledNetworks):
 
     members: int
 
-    def at(self, X: FloatArray) -> EnsembleQuery:
+    def at(self, X: FloatArray, *, is_shared: bool = False) -> EnsembleQuery:
         """New points to be asked about."""
-        return EnsembleQuery(self, X)
+        return EnsembleQuery(self, X, is_shared)
 
     def state(self) -> State:
         """Everything but the rows."""

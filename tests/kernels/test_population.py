@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.kernels import gaussian_moment, pair_kernels
 from unseed import MLP
-from unseed._expectations import _angles as angles
-from unseed._expectations import _arcs as arcs
+from unseed._expectations import _closed_forms as closed_forms
 from unseed.errors import AccuracyWarning, InvalidInputError
 from unseed.kernels import PopulationKernel, nngp, ntk
 from unseed.networks import MLPBatch
@@ -243,13 +242,12 @@ def test_products_without_the_matrix_are_those_with_it(sizes):
     "options", [{"bias_scale": 0.7}, {"bias_scale": 0.0}, {"bias_scale": 0.7, "bias_init": "zero"}], ids=str
 )
 @pytest.mark.parametrize("close", [0, 1e-9, 0.02])
-@pytest.mark.parametrize("path", ["numpy", "script", "plain"])
-def test_the_short_cut_of_one_hidden_layer(options, close, path, monkeypatch):
+@pytest.mark.parametrize("is_script", [True, False])
+def test_the_short_cut_of_one_hidden_layer(options, close, is_script, monkeypatch):
     """Of points that are far from each other in some tiles, and close, the same or opposite in others."""
-    monkeypatch.setattr(angles, "HAS_FAST_ARCS", True)  # also where it is not the faster way
-    monkeypatch.setattr(angles, "MKL_IS_FAST", path != "numpy")
-    if path == "plain":
-        monkeypatch.setattr(arcs, "_without_python", lambda: arcs.pairs_times)
+    monkeypatch.setattr(closed_forms, "MKL_IS_FAST", True)  # also where it is not the faster way
+    if not is_script:
+        monkeypatch.setattr(closed_forms, "_without_python", lambda: closed_forms.pairs_times)
     rng = np.random.default_rng(0)
     right = rng.normal(size=(1500, 6))
     near = np.concatenate([right[:4], -right[4:6]])
@@ -266,18 +264,15 @@ def test_the_short_cut_does_without_a_compiler_of_scripts(monkeypatch):
         raise NotImplementedError
 
     monkeypatch.setattr(torch.jit, "script", is_gone)
-    arcs._without_python.cache_clear()
-    assert arcs._without_python() is arcs.pairs_times
-    arcs._without_python.cache_clear()
+    closed_forms._without_python.cache_clear()
+    assert closed_forms._without_python() is closed_forms.pairs_times
+    closed_forms._without_python.cache_clear()
 
 
 def test_the_short_cut_is_for_one_hidden_relu_layer(monkeypatch):
-    monkeypatch.setattr(angles, "HAS_FAST_ARCS", True)
-    points, columns = torch.eye(4, dtype=torch.float64), torch.ones(4, 1, dtype=torch.float64)
-
-    taken = []
-    for way in ("_by_torch", "_by_numpy"):
-        monkeypatch.setattr(arcs, way, lambda *arguments: taken.append(arguments) or columns)
+    points, columns, taken = torch.eye(4, dtype=torch.float64), torch.ones(4, 1, dtype=torch.float64), []
+    monkeypatch.setattr(closed_forms, "MKL_IS_FAST", True)
+    monkeypatch.setattr(closed_forms, "_without_python", lambda: lambda *arguments: taken.append(arguments) or columns)
 
     def is_taken(network):
         taken.clear()
@@ -312,7 +307,7 @@ def test_threads_change_nothing():
 
 @pytest.mark.parametrize("path", ["numpy", "mkl", "neither"])
 def test_both_ways_to_an_arctangent_agree(path, monkeypatch):
-    monkeypatch.setattr("unseed._expectations._angles._NUMPY_IS_VECTORISED", path == "numpy")
-    monkeypatch.setattr("unseed._expectations._angles.MKL_IS_FAST", path == "mkl")
-    monkeypatch.setattr("unseed._expectations._angles.HAS_FAST_ARCS", path != "neither")
+    monkeypatch.setattr("unseed._expectations._pairs._NUMPY_IS_VECTORISED", path == "numpy")
+    monkeypatch.setattr("unseed._expectations._pairs.MKL_IS_FAST", path == "mkl")
+    monkeypatch.setattr("unseed._expectations._pairs.HAS_FAST_ARCS", path != "neither")
     assert_matches_oracle(MLP(depth=2, bias_scale=1.0), POINTS[:3])

@@ -2,6 +2,6 @@
 
 from unseed._expectations._closed_forms import ERF, RELU, SIN
 from unseed._expectations._hermite import NODES, WEIGHTS, HermiteExpansion
-from unseed._expectations._moments import Expectations, Moments, Points
+from unseed._expectations._pairs import Expectations, Moments, Points
 
 __all__ = ["ERF", "NODES", "RELU", "SIN", "WEIGHTS", "Expectations", "HermiteExpansion", "Moments", "Points"]

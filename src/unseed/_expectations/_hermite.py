@@ -26,8 +26,7 @@ from operator import itemgetter
 import torch
 from torch import Tensor
 
-from unseed._expectations._angles import Angles
-from unseed._expectations._moments import Moments, Points
+from unseed._expectations._pairs import Angles, Moments, Points
 from unseed._expectations._scratch import Scratch
 from unseed.errors import AccuracyWarning
 

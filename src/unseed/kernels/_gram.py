@@ -138,12 +138,12 @@ class PopulationKernel:
         return matrix
 
     def _product(self, left: Profile, right: Profile, columns: Tensor, kind: Kind) -> Tensor:
-        short_cut = expectations_of(self.network).shallow_product
-        if short_cut is not None and is_shallow(self.network, kind):
+        product = expectations_of(self.network).shallow_product
+        if product is not None and is_shallow(self.network, kind):
             ends = (of_points for end in (left, right) for of_points in (end.directions, end.layers[0].variance))
-            product = short_cut(*ends, columns, self.network.weight_std**2, self.network.bias_scale**2)
-            if product is not None:
-                return product
+            found = product(*ends, columns, self.network.weight_std**2, self.network.bias_scale**2)
+            if found is not None:
+                return found
         result = columns.new_zeros(len(left), columns.shape[1])
 
         def add_up(rows: slice, part: slice, block: Tensor) -> None:

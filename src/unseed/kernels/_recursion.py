@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from unseed._expectations import Expectations, Points
-from unseed._expectations._angles import Angles, first_layer_angles, next_layer_angles, outer, relative_gap
+from unseed._expectations._pairs import Angles, first_layer_angles, next_layer_angles, outer, relative_gap
 from unseed._expectations._scratch import Scratch
 from unseed.errors import InvalidInputError
 from unseed.networks import ACTIVATIONS, MLP, resolve_activation

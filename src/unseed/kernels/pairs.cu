@@ -1,4 +1,4 @@
-// The kernels of `recursion.py` at every pair of two sets of points, from unit vectors to the result in one pass: what
+// The kernels of `_recursion.py` at every pair of two sets of points, from unit vectors to the result in one pass: what
 // is in between stays on the chip. Before this text stands
 //   #define IS_NTK 1 (tangent kernel) or 0 (NNGP)
 // and further down, in the place of a comment, the moments of an activation at a pair (`Expectations.curve`):
@@ -9,7 +9,7 @@ constexpr int TILE = 64;      // rows and columns that a group of threads comput
 constexpr int CHUNK = 16;     // coordinates of its points that are held at a time
 constexpr int THREADS = 256;  // each adds up the inner products of 4 x 4 pairs
 constexpr double PI = 3.14159265358979323846, OVER_PI = 1 / PI;  // dividing takes as long as twenty products
-constexpr double CLOSE_SINE = 0.01;  // above it, sqrt(1 - cos^2) and acos have all their digits (geometry.py)
+constexpr double CLOSE_SINE = 0.01;  // above it, sqrt(1 - cos^2) and acos have all their digits (`_expectations._pairs`)
 
 struct Moments {
   double value, derivative, gap;  // as in `unseed._expectations`, gap being 1 - value / its largest possible modulus
@@ -56,7 +56,7 @@ __device__ inline double pair_value(double cosine, const double* left, const dou
 #endif
     if (is_last) break;
     double gap = found.gap;
-    if (start_b2 > 0) {  // next_layer_angles in geometry.py: a sum of terms that are not negative
+    if (start_b2 > 0) {  // next_layer_angles in `_expectations._pairs`: a sum of terms that are not negative
       double p = here[n], q = there[m], product = w2 * (p * q), norm = here[2 * size_t(n)] * there[2 * size_t(m)];
       gap = (gap * product + w2 * start_b2 * (p - q) * (p - q) / (product + norm + start_b2)) / norm;
     }

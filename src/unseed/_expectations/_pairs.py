@@ -1,4 +1,4 @@
-"""Angles between pre-activations, kept to full accuracy where points are nearly parallel.
+"""What is known of points and of pairs of points, layer by layer: variances, angles, Gaussian moments.
 
 The ReLU kernel's slope depends on the angle itself, and the angle of two nearly parallel vectors cannot be had from
 their cosine: an error of 1e-16 in cos θ is an error of 1e-8 in θ. So every pair carries cosine *and* sine; close pairs
@@ -8,9 +8,10 @@ propagated in a form without cancellation.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,13 +40,60 @@ class Angles:
             return elementwise("arccos", self.cosine, into=scratch.take(self.cosine, self.cosine.shape))
         return elementwise("arctan2", self.sine, self.cosine, into=scratch.take(self.sine, self.sine.shape))
 
-    def complement(self, scratch: Scratch) -> Tensor:
-        """π/2 less the angle, on a CPU."""
-        arcsine = elementwise("arcsin", self.cosine, into=scratch.take(self.cosine, self.cosine.shape))
-        if not self.are_wide:
-            close = self.sine < CLOSE_SINE
-            arcsine[close] = math.pi / 2 - torch.atan2(self.sine[close], self.cosine[close])
-        return arcsine
+
+class Points(NamedTuple):
+    """What one layer knows of each point alone: the variance of its pre-activation, and what the pairs need beside it."""
+
+    variance: Tensor  # (n,)
+    power: Tensor  # (n,) c_σ E[σ(u)²]
+    slope: Tensor  # (n,) c_σ E[σ'(u)²]
+    features: Tensor  # (n, ...), its own for every activation
+
+    def mapped(self, function: Callable[[Tensor], Tensor]) -> Points:
+        """The same for what a function takes of every tensor, such as some of the points."""
+        return Points(*map(function, self))
+
+
+class Moments(NamedTuple):
+    """Moments of pairs of pre-activations, (..., n, m) each, in scratch memory or in that of the angles.
+
+    ``gap`` is 1 - (value / its largest possible modulus): what a layer above needs; None where the value says it as well.
+    """
+
+    value: Tensor
+    derivative: Tensor
+    gap: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """Gaussian moments of one activation, for u, v ~ N(0, ·).
+
+    Attributes
+    ----------
+    points : callable
+        From variances (n,) to the `Points` of a layer.
+    pairs : callable
+        ``pairs(left, right, angles, scratch, is_last=…)``: the `Moments` of every pair of points at these `Angles`, which are
+        there to be overwritten. The last hidden layer needs no gap.
+    of_covariance : callable or None
+        The same moments from a covariance matrix, in operations that can be differentiated: for choosing a network by gradient.
+    curve : str or None
+        The function ``moments`` of `kernels/pairs.cu`, for kernels in one pass on a GPU.
+    shallow_tangent : callable or None
+        ``shallow_tangent(left, right, angles, scratch, w2)``: w² times value plus derivative · √(qr) cos θ, which is the
+        tangent kernel of one hidden layer without biases, in fewer passes over the pairs.
+    shallow_product : callable or None
+        ``shallow_product(left, variance, right, other_variance, columns, w2, b2)``: that kernel, plus b², times columns,
+        between points that are given as unit vectors and variances; None where it is not the fastest way.
+    """
+
+    points: Callable[[Tensor], Points]
+    pairs: Callable[..., Moments]
+    of_covariance: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None
+    curve: str | None = None
+    shallow_tangent: Callable[..., Tensor] | None = None
+    shallow_product: Callable[..., Tensor | None] | None = None
 
 
 def outer(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:

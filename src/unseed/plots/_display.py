@@ -80,13 +80,6 @@ def regressor_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
     return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
 
 
-def predicted(estimator: Any, X: Any) -> Prediction:
-    """What an estimator, or the last step of a pipeline, says of the rows."""
-    regressor, rows = regressor_and_rows(estimator, X)
-    prediction: Prediction = regressor.get_prediction(rows)
-    return prediction
-
-
 def select_output(prediction: Prediction, output: int | None) -> Prediction:
     """Predictions of one output, as if it had been fitted alone."""
     if prediction.mean.ndim == 1:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from unseed._results import FloatArray, Prediction, check_level
 from unseed.errors import InvalidInputError
-from unseed.plots._display import Display, column, finish, output_names, places, positions, predicted, select_output
+from unseed.plots._display import Display, column, finish, output_names, places, positions, regressor_and_rows, select_output
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,8 @@ class IntervalDisplay(Display):
         cls, estimator: IntervalRegressor | Pipeline, X: Any, y: npt.ArrayLike | None = None, **options: Any
     ) -> IntervalDisplay:
         """Predict at X and draw; ``y``, where known, is drawn as points. Options are those of `from_predictions`."""
-        return cls.from_predictions(predicted(estimator, X), y, **options)
+        regressor, rows = regressor_and_rows(estimator, X)
+        return cls.from_predictions(regressor.get_prediction(rows), y, **options)
 
     @classmethod
     def from_predictions(
@@ -185,7 +186,8 @@ class CoverageDisplay(Display):
         cls, estimator: IntervalRegressor | Pipeline, X: Any, y: npt.ArrayLike, **options: Any
     ) -> CoverageDisplay:
         """Predict at held-out rows and count. Options are those of `from_predictions`."""
-        return cls.from_predictions(predicted(estimator, X), y, **options)
+        regressor, rows = regressor_and_rows(estimator, X)
+        return cls.from_predictions(regressor.get_prediction(rows), y, **options)
 
     @classmethod
     def from_predictions(

@@ -70,18 +70,16 @@ class HeldOut:
         rows = _numbers("X", X)
         if rows.ndim < 2 or len(rows) == 0:
             raise InvalidInputError(f"X has shape {rows.shape}; a report needs at least one row, as a table of rows")
-        n_outputs = int(np.size(estimator.predict(X[:1])))
-        n_features = rows.shape[1] if rows.ndim == 2 else 0
-        columns = _first_given(feature_names, names_of(X), getattr(estimator, "feature_names_in_", ()))
-        names = _named("feature_names", columns if n_features else [], n_features, "x{}")
-        targets = _first_given(target_names, names_of(y))
+        n_outputs, n_columns = int(np.size(estimator.predict(X[:1]))), rows.shape[1] if rows.ndim == 2 else 0
+        columns = _first_given(feature_names, names_of(X), getattr(estimator, "feature_names_in_", ())) if n_columns else []
+        names = _named("feature_names", n_columns, "x{}", columns)
         return cls(
             given=X,
             X=rows,
             y=None if y is None else _observed(y, len(rows), n_outputs),
             feature_names=names,
-            target_names=_named("target_names", targets, n_outputs, "y" if n_outputs == 1 else "y{}"),
-            row_labels=_named("row_labels", _first_given(row_labels, index_of(X)), len(rows), "{}"),
+            target_names=_named("target_names", n_outputs, "y" if n_outputs == 1 else "y{}", target_names, names_of(y)),
+            row_labels=_named("row_labels", len(rows), "{}", row_labels, index_of(X)),
             features=_features(rows, columns or list(names), names, categories or {}),
         )
 
@@ -162,13 +160,13 @@ def _features(
     return tuple(feature for _, feature in sorted((found | singles).items()))
 
 
-def _first_given(*candidates: Any) -> list[Any]:
-    return next((list(names) for names in candidates if names is not None and len(names)), [])
-
-
-def _named(argument: str, names: Sequence[Any], n: int, pattern: str) -> tuple[str, ...]:
-    if not names:
-        return tuple(pattern.format(i) for i in range(n))
+def _named(argument: str, n: int, pattern: str, *candidates: Any) -> tuple[str, ...]:
+    """The first names that are given, one for each of n things; where there are none, or one is empty, after the pattern."""
+    names = _first_given(*candidates) or [""] * n
     if len(names) != n:
         raise InvalidInputError(f"{argument} has {len(names)} entries and {n} are needed; give one for each")
     return tuple(plain_text(name) or pattern.format(i) for i, name in enumerate(names))
+
+
+def _first_given(*candidates: Any) -> list[Any]:
+    return next((list(names) for names in candidates if names is not None and len(names)), [])

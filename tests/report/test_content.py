@@ -24,7 +24,7 @@ from unseed_app.report import features, outputs
 from unseed_app.report.content import Report, build
 from unseed_app.report.held_out import HeldOut
 from unseed_app.report.outputs import LEVELS
-from unseed_app.report.page import figure, payload_of
+from unseed_app.report.page import figure, payload_of, plain
 
 RNG = np.random.default_rng(0)
 NETWORK = MLP(bias_scale=1.0, scale_inputs=True, input_scale=[0.2, 1.0, 0.5, 0.9])
@@ -40,6 +40,11 @@ SMALL = {"network": MLP(width=32, bias_scale=1.0), "regularization": 0.1, "rando
 def report_of(estimator, X=X[NEW], y=Y[NEW], level=0.9, **names) -> Report:
     given = {"feature_names": None, "target_names": None, "row_labels": None} | names
     return build(estimator, HeldOut.of(estimator, X, y, **given), level)
+
+
+def payload(report):
+    """As the page's script reads it; NaN is refused."""
+    return json.loads(json.dumps(payload_of(report), default=plain, allow_nan=False))
 
 
 REPORT = report_of(REG)
@@ -161,7 +166,7 @@ class TestFeatures:
 @pytest.mark.parametrize("interval", sorted(METHODS))
 def test_every_interval_method(interval):
     report = report_of(PNCRegressor(**OPTIONS, interval=interval).fit(X[TRAIN], Y[TRAIN]))
-    json.dumps(payload_of(report), allow_nan=False)
+    payload(report)
     assert report.outputs[0].seed is not None
     assert report.findings
     bias_is_named = any("that bias is not" in sentence for sentence in report.unknown)
@@ -182,7 +187,7 @@ def test_every_interval_method(interval):
 )
 def test_other_estimators_leave_out_what_they_do_not_know(estimator, spread, knows_seed):
     report = report_of(estimator.fit(X[TRAIN], Y[TRAIN]))
-    json.dumps(payload_of(report), allow_nan=False)
+    payload(report)
     assert report.wording.spread == spread
     assert (report.outputs[0].seed is not None) == knows_seed
     assert any(sentence.startswith("What another seed would change") for sentence in report.unknown) != knows_seed
@@ -211,7 +216,7 @@ def test_rows_that_are_no_lines_of_features():
     factory = lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))  # noqa: E731
     reg = PNCRegressor(engine="linearized", network=factory, regularization=0.1, random_state=0).fit(images[TRAIN], Y[TRAIN])
     report = report_of(reg, images[NEW])
-    json.dumps(payload_of(report), allow_nan=False)
+    payload(report)
     assert len(report.shown) == 0
     assert any("not lines of features" in sentence for sentence in report.unknown)
 
@@ -230,11 +235,11 @@ class TestCategories:
     def test_columns_of_a_category_are_one_feature(self):
         report = self.report()
         assert [feature.name for feature in report.rows.features] == ["a", "b", "c", "city"]
-        payload = payload_of(report)
-        city = payload["features"].index("city")
-        assert payload["levels"][city] == ["Oslo", "Bern", "Rome"]
+        drawn = payload(report)
+        city = drawn["features"].index("city")
+        assert drawn["levels"][city] == ["Oslo", "Bern", "Rome"]
         codes = {"at Oslo": 0, "at Bern": 1, "at Rome": 2}
-        assert payload["x"][city] == [codes[name] for name in self.TABLE[NEW].iloc[:, 3:].idxmax(axis=1)]
+        assert drawn["x"][city] == [codes[name] for name in self.TABLE[NEW].iloc[:, 3:].idxmax(axis=1)]
 
     def test_the_band_goes_through_rows_that_can_be(self):
         report = self.report()
@@ -380,9 +385,9 @@ class TestWords:
 
 
 def test_the_payload_has_six_digits():
-    payload = json.loads(json.dumps(payload_of(REPORT)))
-    np.testing.assert_allclose(payload["outputs"][0]["mean"], REPORT.outputs[0].mean, rtol=5e-6)
-    assert max(len(str(abs(value))) for value in payload["x"][0]) <= 10
+    drawn = payload(REPORT)
+    np.testing.assert_allclose(drawn["outputs"][0]["mean"], REPORT.outputs[0].mean, rtol=5e-6)
+    assert max(len(str(abs(value))) for value in drawn["x"][0]) <= 10
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1234567.0, "1,234,567"), (1e-9, "1.00e−09"), (-2.5, "−2.50")])

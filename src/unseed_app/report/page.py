@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -126,7 +125,7 @@ def render(report: Report) -> str:
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"figure": figure, "median": np.median}
-    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":"), "default": plain}
     return environment.get_template("page.html").render(
         report=report,
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'",
@@ -137,9 +136,10 @@ def render(report: Report) -> str:
 
 
 def payload_of(report: Report) -> dict[str, Any]:
-    """What the page's script draws, as JSON can hold it."""
+    """What the page's script draws."""
     shown = [report.rows.features[j] for j in report.shown]
-    data = {
+    words: dict[str, Any] = plain(report.wording)
+    return words | {
         "level": report.level,
         "labels": report.rows.row_labels,
         "features": [feature.name for feature in shown],
@@ -147,33 +147,25 @@ def payload_of(report: Report) -> dict[str, Any]:
         "x": report.rows.values.T[report.shown],
         "far": report.far_rows,
         "rowsWithSeeds": report.rows_with_seeds,
-        "outputs": list(map(_output, report.outputs)),
+        "outputs": list(map(_drawn, report.outputs)),
     }
-    payload: dict[str, Any] = _plain(report.wording) | _plain(data)
-    return payload
 
 
-def _output(output: Output) -> dict[str, Any]:
-    values: dict[str, Any] = _plain(output)
-    del values["accuracy"]  # words, not plots
+def _drawn(output: Output) -> dict[str, Any]:
+    values: dict[str, Any] = plain(output)
+    del values["accuracy"]  # the page has words for it
     values["error"] = values.pop("standardError")
     return values
 
 
-def _plain(value: Any) -> Any:
-    """Numbers with six significant digits, whole ones without a point; records as mappings with names of JavaScript."""
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if is_dataclass(value):
-        return {re.sub("_(.)", lambda found: found[1].upper(), name): _plain(one) for name, one in vars(value).items()}
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return list(map(_plain, value))
-    if not isinstance(value, float):
-        return value
-    short = float(f"{value:.6g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+def plain(value: Any) -> Any:
+    """What JSON does not know: arrays, with six significant digits, and records, with names as JavaScript has them."""
+    if not isinstance(value, np.ndarray):
+        return {re.sub("_(.)", lambda found: found[1].upper(), name): one for name, one in vars(value).items()}
+    if value.ndim > 1:
+        return list(value)
+    short = [float(f"{one:.6g}") for one in value.tolist()]
+    return [int(one) if one.is_integer() and abs(one) < 1e15 else one for one in short]
 
 
 def figure(value: float) -> str:

@@ -16,7 +16,7 @@ from unseed._solvers import Training, Work
 from unseed.engines._cohorts import Cohorts
 from unseed.engines._tangent import POINTS_AT_A_TIME
 from unseed.engines._task import Task
-from unseed.engines._trials import NetworkRates, seconds_of_a_step
+from unseed.engines._trials import NetworkRates
 from unseed.errors import NotEnoughMemoryError
 from unseed.networks import NetworkBatch
 
@@ -142,7 +142,7 @@ def linearized_cost(task: Task, plan: Plan, batch: NetworkBatch, training: Train
         lambda points: [Work("network.tangent", (n, points)) for n in sizes],
         network_memory(batch, plan, 1, 8),
         *_linearised(len(task.X), batch.n_outputs, []),
-        trials={"network": lambda: NetworkRates.measure(task, batch, torch.float64)},
+        trials={"network": lambda: NetworkRates.measure(task, batch)},
     )
 
 
@@ -150,13 +150,12 @@ def network_cost(cohorts: Cohorts) -> Cost:
     """Networks that are trained, some replicates together; the one on all rows is linearised where it is asked."""
     task, plan, batch, n_groups = cohorts.task, cohorts.plan, cohorts.batch, cohorts.n_groups
     n, k, sizes, trainer = len(task.X), batch.n_outputs, plan.distinct_rows, cohorts.trainer
-    step = partial(seconds_of_a_step, cohorts)
     return Cost(
         [Work("network.start", (len(sizes),)), *(n_groups * work for m in sizes for work in trainer.network_work(m, k))],
         lambda points: [Work("network.forward", (n_groups, points, len(sizes)))],
         network_memory(batch, plan, n_groups, cohorts.dtype.itemsize),
         *_linearised(n, k, [Work("network.tangent", (n, n)), Work("factorisation", (n * k,))]),
-        trials={"network": lambda: NetworkRates.measure(task, batch, cohorts.dtype, step)},
+        trials={"network": lambda: NetworkRates.measure(task, batch, cohorts)},
     )
 
 

@@ -194,30 +194,25 @@ class Convergence:
         named = ", ".join(f"{'base' if g == 0 else 'auxiliary'} network of replicate {r}" for r, g in missing[:4])
         return named + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
 
-    def conditions(self) -> list[Finding]:
+    def conditions(self) -> Iterable[Finding]:
         """Gradients that are left, and networks that missed the tolerance."""
-        findings = [
-            Finding(
-                "gradient left, relative to the start's",
-                float(self.relative_gradient.max()),
-                1e-2,
-                "training stopped early: give the trainer more steps, or use trainer=GaussNewton()",
-                "Training went on until little was left to gain.",
-                "Training stopped before it was finished.",
-            )
-        ]
+        yield Finding(
+            "gradient left, relative to the start's",
+            float(self.relative_gradient.max()),
+            1e-2,
+            "training stopped early: give the trainer more steps, or use trainer=GaussNewton()",
+            "Training went on until little was left to gain.",
+            "Training stopped before it was finished.",
+        )
         if self.wanted:
-            findings.append(
-                Finding(
-                    "networks that did not converge",
-                    int((~self.converged).sum()),
-                    1,
-                    f"{self.unconverged}: widen the network, raise regularization or give the trainer more steps",
-                    "Every network converged.",
-                    "Some networks did not converge.",
-                )
+            yield Finding(
+                "networks that did not converge",
+                int((~self.converged).sum()),
+                1,
+                f"{self.unconverged}: widen the network, raise regularization or give the trainer more steps",
+                "Every network converged.",
+                "Some networks did not converge.",
             )
-        return findings
 
     def state(self) -> State:
         """Everything."""

@@ -97,11 +97,9 @@ class NetworkRates:
     start: float
 
     @classmethod
-    def measure(
-        cls, task: Task, batch: NetworkBatch, dtype: torch.dtype, step: Callable[[Tensor], float] = lambda parameters: 0.0
-    ) -> NetworkRates:
-        """Trials on a few rows; ``step`` has the seconds of a row in training, of networks with such parameters."""
-        device = task.X.device
+    def measure(cls, task: Task, batch: NetworkBatch, cohorts: Cohorts | None = None) -> NetworkRates:
+        """Trials on a few rows; of training, where there are cohorts to be trained."""
+        device, dtype = task.X.device, torch.float64 if cohorts is None else cohorts.dtype
         generator = Streams(0).generator("start")
         start = best_seconds(lambda: batch.draw(generator), torch.device("cpu"), 2)
         parameters = batch.draw(generator).to(device)[None]
@@ -110,10 +108,11 @@ class NetworkRates:
         tangent = TangentRates.measure(batch, parameters, X)
         training = TangentRates.measure(batch, parameters.to(dtype), X.to(dtype)) if dtype != torch.float64 else tangent
         forward = best_seconds(lambda: batch.outputs(parameters, X[None]), device) / rows
-        return cls(forward, step(parameters.to(dtype)), tangent, training, start)
+        step = 0.0 if cohorts is None else _seconds_of_a_step(cohorts, parameters.to(dtype))
+        return cls(forward, step, tangent, training, start)
 
 
-def seconds_of_a_step(cohorts: Cohorts, start: Tensor) -> float:
+def _seconds_of_a_step(cohorts: Cohorts, start: Tensor) -> float:
     """Of a row of one network, trained together with those it will be trained with."""
     batch, X, sizes, n_groups = cohorts.batch, cohorts.task.X, cohorts.plan.distinct_rows, cohorts.n_groups
     numbers, device = batch.activations_per_row or batch.n_parameters, X.device

@@ -183,3 +183,12 @@ def test_names_are_never_more_than_data():
     assert schema.outputs == names
     assert "\x1b" not in schema.describe()
     assert "\n" not in schema.describe()
+
+
+def test_typed_cells_are_told_by_their_text_where_training_had_text():
+    schema = fitted(c=["p", "q", "3"] * 3)
+    np.testing.assert_array_equal(encoded(schema, c=[3, 3]), [[1, 0, 0]] * 2)
+    with pytest.raises(InvalidInputError, match=r"row 2, column 'c': the category '4' was not in the training rows"):
+        schema.encode(table(c=[3, 4]))
+    with pytest.raises(InvalidInputError, match=r"row 2, column 'c': '0.5' is not true or false"):
+        fitted(c=["yes", "no"]).encode(table(c=[1, 0.5]))

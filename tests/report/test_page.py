@@ -114,6 +114,18 @@ def test_a_single_row_and_no_observations(tmp_path):
     assert "1 row without observed values" in text
 
 
+@pytest.mark.parametrize(("constant", "n_dashes"), [([], 0), ([1], 1), ([0, 1], 0)])
+def test_outputs_are_compared_by_figures_that_one_of_them_has(tmp_path, constant, n_dashes):
+    observed = Y[60:].copy()
+    observed[:, constant] = 1.0
+    text = write_report(tmp_path / "r.html", BOTH, X[60:], observed).read_text(encoding="utf-8")
+    assert text.count("<td>–</td>") == n_dashes
+    assert ('<th scope="col">R²</th>' in text) == (len(constant) < 2)
+    table = re.search(r'<table class="outputs">.*?</table>', text, flags=re.DOTALL)[0]
+    n_names, *n_cells = (len(re.findall("<t[hd]", line)) for line in table.split("<tr>")[1:])
+    assert n_cells == [n_names, n_names]
+
+
 class TestWriting:
     @pytest.mark.parametrize(
         ("arguments", "message"),

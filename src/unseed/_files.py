@@ -16,7 +16,8 @@ from unseed.errors import InvalidInputError
 def replaced(path: str | os.PathLike[str], argument: str | None = None) -> Iterator[Path]:
     """Where to write a file, or a folder of files, that takes the place of ``path`` when it is complete.
 
-    What stood there before stays where anything fails in between, and nothing is left beside it then.
+    What stood there before stays where anything fails in between, and nothing is left beside it then. A device or a pipe is
+    no file that another can stand for: it is written to itself.
 
     Parameters
     ----------
@@ -34,19 +35,22 @@ def replaced(path: str | os.PathLike[str], argument: str | None = None) -> Itera
     'a,b'
     """
     target = Path(path)
+    is_device = os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target))
     # The extension stays: there are writers that go by it.
-    part = target.with_name(f".{target.stem[:50]}.{secrets.token_hex(4)}{target.suffix}")
+    part = target if is_device else target.with_name(f".{target.stem[:50]}.{secrets.token_hex(4)}{target.suffix}")
     try:
         yield part
-        _put_in_place(part, target)
+        if not is_device:
+            _put_in_place(part, target)
     except OSError as error:
         if argument is None:
             raise
         raise InvalidInputError(f"{argument}={str(path)!r} could not be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(part, ignore_errors=True)  # where it is a folder
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+        if not is_device:
+            shutil.rmtree(part, ignore_errors=True)  # where it is a folder
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
 
 
 def _put_in_place(part: Path, target: Path) -> None:

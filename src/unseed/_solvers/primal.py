@@ -122,7 +122,6 @@ class PrimalRidge(WeightedRidge):
     """
 
     features: Tensor  # (n, p) Φ
-    weights: Tensor  # (n,)
     equations: NormalEquations
     ridge: Tensor  # (n,) the diagonal of R, jitter included
 
@@ -133,20 +132,24 @@ class PrimalRidge(WeightedRidge):
         """Arguments as for `DualRidge.factorise`, with features (n, p) for the kernel, and λ > 0."""
         unlabelled = Sums.of(features, features[:, :0], weights)
         equations = NormalEquations.of(unlabelled, regularization, n_observations)
-        return cls(features, weights, equations, equations.penalty / weights)
+        return cls(features, equations, equations.penalty / weights)
+
+    @property
+    def weights(self) -> Tensor:
+        """W, once more. Shape (n,)."""
+        return self.equations.penalty / self.ridge
 
     @property
     def condition(self) -> float:
         """Of A, by the pivots of its factor: of as many rows as there are features at once, given those before them."""
-        inner = self.equations.penalty * torch.eye(self.features.shape[1]).to(self.features)
-        pivots = []
-        for own, weights, ridge in zip(
-            *(torch.split(x, len(inner)) for x in (self.features, self.weights, self.ridge)), strict=True
-        ):
-            unknown = torch.linalg.solve_triangular(torch.linalg.cholesky(inner), own.T, upper=False)
-            block = self.equations.penalty * unknown.T @ unknown + torch.diag(ridge)
-            pivots.append(torch.linalg.cholesky(block).diagonal())
-            inner += (weights[:, None] * own).T @ own
+        penalty, weights, (n, p) = self.equations.penalty, self.weights, self.features.shape
+        inner, pivots = penalty * torch.eye(p).to(self.features), []
+        for start in range(0, n, p):
+            rows = slice(start, start + p)
+            before = NormalEquations(torch.linalg.cholesky(inner), penalty)
+            given_those = before.posterior(self.features[rows]) + torch.diag(self.ridge[rows])
+            pivots.append(torch.linalg.cholesky(given_those).diagonal())
+            inner += (weights[rows, None] * self.features[rows]).T @ self.features[rows]
         return pivot_ratio(torch.cat(pivots))
 
     def solve(self, columns: Tensor) -> Tensor:
@@ -163,7 +166,7 @@ class PrimalRidge(WeightedRidge):
         return (1 - self.equations.leverage(self.features[rows], self.weights[rows])) / self.ridge[rows]
 
     def squared_inverse_trace(self, probes: int) -> float:
-        """Tr A⁻², exactly whatever ``probes``."""
+        """The trace of A⁻², exactly whatever ``probes``."""
         inverse = 1 / self.ridge
         once, twice = (
             self.equations.penalty * self.equations.solve(self.features.T @ (inverse[:, None] ** power * self.features))

@@ -52,7 +52,7 @@ class WeightedRidge(Protocol):
         """(A⁻¹)_ii for some of the rows. Shape (len(rows),)."""
 
     def squared_inverse_trace(self, probes: int) -> float:
-        """Tr A⁻², estimated from so many random columns where that is cheaper; 0 for exactly."""
+        """The trace of A⁻², estimated from so many random columns where that is cheaper; 0 for exactly."""
 
     def effect(self, points: Tensor) -> Tensor:
         """c(x) = A⁻¹K(X, x): how far each label moves each prediction. Shape (n, n_points)."""
@@ -158,7 +158,7 @@ class DualRidge(WeightedRidge):
         return torch.cat(parts)
 
     def squared_inverse_trace(self, probes: int) -> float:
-        """Tr A⁻²: from the inverse, which costs twice the factorisation, or estimated."""
+        """The trace of A⁻²: from the inverse, which costs twice the factorisation, or estimated."""
         if not probes:
             return float(torch.cholesky_inverse(self.factor).square().sum())
         return float(self.solve(random_signs(len(self.factor), probes, self.factor)).square().sum() / probes)

@@ -16,27 +16,13 @@ from unseed.kernels._fused import can_fuse, fused_pairs
 from unseed.kernels._recursion import Kind, Profile, expectations_of, is_shallow, pairs, profile
 from unseed.networks import MLP
 
-TEMPORARIES = 16
-"""Numbers held for each pair of a tile while its kernel is computed, at most; ReLU and erf hold eleven."""
+_TILES = ((256, TILE_NUMBERS // 256), (4096, 4096))
+"""Rows and columns of a tile, on a CPU and on a GPU. At most 16 numbers are held for each of its pairs (ReLU: eleven)."""
 
-CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = 8 * TEMPORARIES * TILE_NUMBERS, 2 << 30
+CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = (8 * 16 * math.prod(shape) for shape in _TILES)
 """All that a tile's temporaries may take: for each thread of a CPU, and on a GPU."""
 
-_CPU_ROWS, _GPU_ROWS = 256, 4096
 _FEWEST_SHARES, _MOST_SHARES, _SHARES_BYTES = 8, 64, 1 << 28  # of a product with a symmetric matrix
-
-
-def tile_shape(device: torch.device) -> tuple[int, int]:
-    """Rows and columns of a tile.
-
-    Examples
-    --------
-    >>> tile_shape(torch.device("cpu")), tile_shape(torch.device("cuda"))
-    ((256, 1024), (4096, 4096))
-    """
-    on_gpu = device.type == "cuda"
-    rows, budget = (_GPU_ROWS, GPU_TEMPORARY_BYTES) if on_gpu else (_CPU_ROWS, CPU_TEMPORARY_BYTES)
-    return rows, budget // (8 * TEMPORARIES * rows)
 
 
 def _slices(length: int, size: int) -> list[slice]:
@@ -84,7 +70,7 @@ class PopulationKernel:
         """Θ(points, points) @ columns without the matrix, every pair computed once. Shape (n, c)."""
         if can_fuse(self.network, points, "ntk"):  # every pair twice, which costs less than adding up its tile twice
             return self._product(points, points, columns, "ntk")
-        height, _ = tile_shape(columns.device)
+        height, _ = _TILES[columns.is_cuda]
         strips = _slices(len(points), height)
 
         def add_up(some: list[slice]) -> Tensor:
@@ -113,7 +99,7 @@ class PopulationKernel:
         if points.is_stack:
             return self._stack(points, points, kind, is_gram=True)
         matrix = uninitialised(points.directions, len(points), len(points))
-        height, _ = tile_shape(matrix.device)
+        height, _ = _TILES[matrix.is_cuda]
 
         def fill(rows: slice) -> None:
             with borrowed_scratch() as scratch:
@@ -157,7 +143,7 @@ class PopulationKernel:
 
     def _tile_by_tile(self, left: Profile, right: Profile, kind: Kind, take: Callable[[slice, slice, Tensor], None]) -> None:
         """Hand over rows, columns and values of every tile between two sets of points; values are gone afterwards."""
-        height, width = tile_shape(left.directions.device)
+        height, width = _TILES[left.directions.is_cuda]
 
         def visit(rows: slice) -> None:
             here = left[rows]
@@ -175,7 +161,7 @@ class PopulationKernel:
     def _up_to_diagonal(self, points: Profile, rows: slice, kind: Kind, scratch: Scratch) -> Iterator[tuple[slice, Tensor]]:
         """Columns and values of every tile at some rows of a Gram matrix, from the exactly symmetric one on the diagonal on."""
         here, height = points[rows], rows.stop - rows.start
-        _, width = tile_shape(points.directions.device)
+        _, width = _TILES[points.directions.is_cuda]
         for stop in range(rows.stop, 0, -width):
             part = slice(max(0, stop - width), stop)
             if stop != rows.stop:
@@ -191,6 +177,6 @@ class PopulationKernel:
         """Matrices of every pair of sets, as many at a time as the temporaries' budget holds. Shape (n_sets, n, m)."""
         (n_sets, n), m = left.directions.shape[:2], right.directions.shape[1]
         matrices = left.directions.new_empty(n_sets, n, m)
-        for sets in _slices(n_sets, max(1, math.prod(tile_shape(matrices.device)) // (n * m or 1))):
+        for sets in _slices(n_sets, max(1, math.prod(_TILES[matrices.is_cuda]) // (n * m or 1))):
             matrices[sets] = pairs(self.network, left[sets], right[sets], kind, right_ends_with_left=is_gram)
         return matrices

@@ -2,9 +2,8 @@
 
 from unseed.networks._activations import ACTIVATION_NAMES, ACTIVATIONS, Activation, resolve_activation
 from unseed.networks._initial_mean import AveragedDraws, GivenMean, InitialMean, MonteCarloMean, ZeroMean, restore_initial_mean
-from unseed.networks._making import Evaluation, Network, NetworkBatch, make_batch, restore_batch
 from unseed.networks._mlp import MLP, MLPBatch
-from unseed.networks._module import ModuleBatch, ModuleFactory
+from unseed.networks._module import Evaluation, ModuleBatch, ModuleFactory, Network, NetworkBatch, make_batch, restore_batch
 
 __all__ = [
     "ACTIVATIONS",

@@ -15,7 +15,7 @@ from unseed._random import Streams
 from unseed._scaling import Scaling
 from unseed._state import Record, State
 from unseed.errors import InvalidInputError
-from unseed.networks._making import Network, NetworkBatch, restore_batch
+from unseed.networks._module import Network, NetworkBatch, restore_batch
 
 _DRAWS_AT_A_TIME = 8
 _NUMBERS_AT_A_TIME = 1 << 25  # hidden activations held at once

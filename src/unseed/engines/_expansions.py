@@ -14,7 +14,7 @@ from unseed._resampling import Plan
 from unseed._solvers.cholesky import JITTERS, jittered_cholesky
 from unseed._state import Record, State
 from unseed.engines._protocol import Capability, LeftOut, Trained
-from unseed.engines._task import NewPoints, Task, restore_groups, state_of_groups
+from unseed.engines._task import NewPoints, Task, restore_duals, state_of_duals
 from unseed.errors import NotAvailableError, SingularKernelError
 from unseed.kernels import PopulationKernel, Profile
 
@@ -200,16 +200,14 @@ class AnchoredReplicates(KernelExpansions):
     def state(self) -> State:
         """Everything."""
         posterior = {} if self.posterior is None else self.posterior.state()
-        dual = state_of_groups("dual", self.dual.flatten(0, 1))
-        return {"kind": "anchors", "anchors": self.inputs, **dual, "noise": self.noise, **posterior}
+        return {"kind": "anchors", "anchors": self.inputs, **state_of_duals(self.dual), "noise": self.noise, **posterior}
 
     @classmethod
     def restore(cls, record: Record, kernel: PopulationKernel, task: Task, plan: Plan) -> AnchoredReplicates:
         """From `state`, for a task that has no rows any more."""
-        device, (_, n_groups, k) = task.X.device, task.labels.shape
+        device, k = task.X.device, task.labels.shape[2]
         anchors = record.tensor("anchors", device, None, *task.X.shape[1:])
-        flat = restore_groups(record, "dual", (len(plan.counts) * len(anchors), n_groups, k), device)
-        dual = flat.reshape(len(plan.counts), len(anchors), n_groups, k)
+        dual = torch.stack(restore_duals(record, task, [len(anchors)] * len(plan.counts)))
         posterior = AnchoredPosterior.restore(record, len(anchors), k, device) if record.has("root") else None
         return cls(kernel, anchors, dual, record.tensor("noise", device, k), posterior)
 

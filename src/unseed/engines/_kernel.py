@@ -110,7 +110,7 @@ class KernelEngine(Engine):
         check_kept(record, kind if kind == "anchors" else "kernel", task, self)
         if kind == "anchors":
             return AnchoredReplicates.restore(record, self.kernel_of(task), task, plan)
-        return self._replicates(task.as_ridge(), plan, restore_duals(record, task, plan))
+        return self._replicates(task.as_ridge(), plan, restore_duals(record, task, plan.distinct_rows))
 
     def describe(self) -> str:
         """In a few words."""

@@ -167,8 +167,8 @@ def state_of_duals(duals: Iterable[Tensor]) -> State:
     return state_of_groups("dual", torch.cat(list(duals)))
 
 
-def restore_duals(record: Record, task: Task, plan: Plan) -> list[Tensor]:
-    """From `state_of_duals`."""
-    lengths, (_, n_groups, k) = plan.distinct_rows, task.labels.shape
+def restore_duals(record: Record, task: Task, lengths: Sequence[int]) -> list[Tensor]:
+    """From `state_of_duals`, for replicates of so many rows."""
+    _, n_groups, k = task.labels.shape
     packed = restore_groups(record, "dual", (sum(lengths), n_groups, k), task.X.device)
-    return list(torch.split(packed, lengths))
+    return list(torch.split(packed, list(lengths)))

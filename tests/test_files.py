@@ -91,7 +91,10 @@ def test_an_error_of_the_disk_is_one_sentence(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no device that is always full")
 def test_a_device_is_written_to_and_stays_a_device(tmp_path):
     (tmp_path / "full").symlink_to("/dev/full")
-    with pytest.raises(InvalidInputError, match="could not be written: No space left"), replaced(tmp_path / "full", "out") as new:
+    with (
+        pytest.raises(InvalidInputError, match="could not be written: No space left"),
+        replaced(tmp_path / "full", "out") as new,
+    ):
         new.write_text("text")
     assert (tmp_path / "full").is_char_device()
     assert list(tmp_path.iterdir()) == [tmp_path / "full"]

@@ -14,6 +14,7 @@ from unseed._solvers import DualRidge, PrimalRidge, cholesky, conjugate_gradient
 from unseed._solvers.cholesky import lower_cholesky, restore, solve_with_factor
 from unseed._solvers.iterative import solve_mixed
 from unseed._solvers.ridge import random_signs
+from unseed.errors import SingularKernelError
 from unseed.kernels import ntk
 
 RNG = np.random.default_rng(0)
@@ -133,6 +134,11 @@ def test_mixed_precision_gives_up_where_float32_cannot_follow():
 def seen_from(n_landmarks, ridge):
     features = landmark_features(torch.tensor(K[:n_landmarks, :n_landmarks]), torch.tensor(K[:, :n_landmarks]))
     return PrimalRidge.factorise(features, torch.ones(300, dtype=torch.float64), ridge / 300).solve
+
+
+def test_landmarks_that_cannot_be_told_apart_are_refused():
+    with pytest.raises(SingularKernelError, match="landmarks is singular; merge duplicate rows"):
+        landmark_features(torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64), torch.tensor(K[:, :2]))
 
 
 def test_landmarks_at_all_rows_are_the_inverse_and_at_some_speed_iterations_up():

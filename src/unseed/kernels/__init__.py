@@ -54,15 +54,13 @@ def nngp(X: npt.ArrayLike, Z: npt.ArrayLike | None = None, *, network: MLP) -> n
 
 
 def _matrix(X: npt.ArrayLike, Z: npt.ArrayLike | None, network: MLP, kind: Kind) -> npt.NDArray[np.float64]:
-    kernel = PopulationKernel(network)
-    left = _as_rows("X", X)
+    kernel, left = PopulationKernel(network), _as_rows("X", X)
+    gram, cross = (kernel.ntk_gram, kernel.ntk_cross) if kind == "ntk" else (kernel.nngp_gram, kernel.nngp_cross)
     if Z is None or Z is X:
-        gram = kernel.ntk_gram if kind == "ntk" else kernel.nngp_gram
         return gram(kernel.profile(left)).numpy()
     right = _as_rows("Z", Z)
     if left.shape[1] != right.shape[1]:
         raise InvalidInputError(f"X has {left.shape[1]} columns and Z has {right.shape[1]}; they must be the same")
-    cross = kernel.ntk_cross if kind == "ntk" else kernel.nngp_cross
     return cross(kernel.profile(left), kernel.profile(right)).numpy()
 
 

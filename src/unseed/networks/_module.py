@@ -103,17 +103,15 @@ class ModuleBatch:
 
     def _kernel(self, theta: Tensor, x: Tensor, z: Tensor) -> Tensor:
         rows = max(1, _NUMBERS_AT_A_TIME // (2 * self.n_outputs * len(theta)))
-        right = torch.split(z, rows)
-        if x is z and len(right) == 1:
+        if x is z and len(x) <= rows:
             jacobian = self.jacobian(theta, x)
             return jacobian @ jacobian.T
-        kept = [self.jacobian(theta, chunk) for chunk in right] if len(right) == 1 else None
-        blocks = []
-        for chunk in torch.split(x, rows):
-            left = self.jacobian(theta, chunk)
-            others = kept or (self.jacobian(theta, other) for other in right)
-            blocks.append(torch.cat([left @ other.T for other in others], dim=1))
-        return torch.cat(blocks)
+        kept = [self.jacobian(theta, z)] if len(z) <= rows else None
+        strips = []
+        for left in (self.jacobian(theta, chunk) for chunk in torch.split(x, rows)):
+            others = kept or (self.jacobian(theta, chunk) for chunk in torch.split(z, rows))
+            strips.append(torch.cat([left @ other.T for other in others], dim=1))
+        return torch.cat(strips)
 
     def jacobian(self, parameters: Tensor, X: Tensor) -> Tensor:
         """Per-row gradients of every output. Shape (n·k, p)."""

@@ -79,9 +79,9 @@ class Rule(ABC):
     def read(self, cells: Cells) -> FloatArray:
         """What cells mean, NaN where they are missing; one that means nothing is refused with its place."""
         numbers = self._numbers(cells)
-        bad = np.flatnonzero(np.isnan(numbers) & ~cells.missing)
-        if len(bad):
-            raise InvalidInputError(f"{cells.place(int(bad[0]))}: {self._fault(cells.as_text().values[bad[0]])}")
+        bad = np.isnan(numbers) & ~cells.missing
+        if bad.any():
+            raise InvalidInputError(f"{cells.first_place(bad)}: {self._fault(cells.as_text().values[bad][0])}")
         return numbers
 
     def encode(self, numbers: FloatArray) -> FloatArray:
@@ -174,10 +174,8 @@ class DateRule(Rule):
         """Remember the form, the first date and the median."""
         form = _form_of(cells.present) if cells.kind == "text" else "YYYY-MM-DD"
         if form is None:
-            row = int(np.flatnonzero(~cells.missing)[0])
-            raise InvalidInputError(
-                f"{cells.place(row)}: {cells.values[row]!r} can be day/month or month/day; write dates as YYYY-MM-DD"
-            )
+            place, date = cells.first_place(~cells.missing), cells.present[0]
+            raise InvalidInputError(f"{place}: {date!r} can be day/month or month/day; write dates as YYYY-MM-DD")
         found = cls(cells.name, 0.0, form, 0.0).read(cells)
         return cls(cells.name, float(np.nanmedian(found)), form, float(np.nanmin(found)))
 

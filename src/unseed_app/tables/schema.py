@@ -114,8 +114,8 @@ class Schema:
         y = []
         for name in self.targets:
             cells = table.cells(name)
-            if len(gone := np.flatnonzero(cells.missing)):
-                place = table.place(int(gone[0]), name)
+            if cells.missing.any():
+                place = cells.first_place(cells.missing)
                 raise InvalidInputError(f"{place}: the target is missing; take the row out, targets are not imputed")
             if cells.kind == "date":
                 raise InvalidInputError(f"{table.place(0, name)}: the target is a date, and must be a number")
@@ -188,17 +188,15 @@ class Schema:
 def _cells(table: Table, names: Sequence[str], *, impute: bool) -> tuple[dict[str, Cells], list[str]]:
     """Cells of columns, and a note on missing ones; these are refused unless they will be filled."""
     cells = {name: table.cells(name) for name in names}
-    missing = {name: np.flatnonzero(column.missing) for name, column in cells.items() if column.missing.any()}
-    if not missing:
-        return cells, []
-    total = sum(map(len, missing.values()))
-    if not impute:
-        name, rows = next(iter(missing.items()))
-        more = f" (and {counted(total - 1, 'other cell')}, in {counted(len(missing), 'column')})" if total > 1 else ""
-        place = table.place(int(rows[0]), name)
+    gaps = [column for column in cells.values() if column.missing.any()]
+    total = sum(int(column.missing.sum()) for column in gaps)
+    if gaps and not impute:
+        more = f" (and {counted(total - 1, 'other cell')}, in {counted(len(gaps), 'column')})" if total > 1 else ""
+        place = gaps[0].first_place(gaps[0].missing)
         raise InvalidInputError(f"{place}: the value is missing{more}; fill it in, or add --impute median")
-    filled = counted(total, "missing value")
-    return cells, [f"{filled} filled with the training median or most frequent text: {listed(list(missing))}"]
+    names = listed([column.name for column in gaps])
+    filled = f"{counted(total, 'missing value')} filled with the training median or most frequent text: {names}"
+    return cells, [filled] if gaps else []
 
 
 def _remembered_rule(data: dict[str, Any]) -> Rule:

@@ -107,9 +107,9 @@ class Cells:
         known = {text: meaning(text) for text in set(cells.present)}
         return np.array([known.get(text, np.nan) for text in cells.values.tolist()], dtype=np.float64)
 
-    def place(self, row: int) -> str:
-        """Where a cell is, in words."""
-        return self.table.place(row, self.name)
+    def first_place(self, where: npt.NDArray[np.bool_]) -> str:
+        """Where the first cell is of which something holds, in words."""
+        return self.table.place(int(np.argmax(where)), self.name)
 
 
 def counted(n: int, word: str) -> str:

@@ -340,7 +340,13 @@ def test_a_model_survives_a_fit_that_fails(model, tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda text: text[:-20], lambda text: text.replace('"number"', '"magic"'), lambda text: "[]"]
+    "damage",
+    [
+        lambda text: text[:-20],
+        lambda text: text.replace('"number"', '"magic"'),
+        lambda text: text.replace('"YYYY-MM-DD"', '"soon"'),
+        lambda text: "[]",
+    ],
 )
 def test_a_damaged_model_is_refused(damage, model, tmp_path, monkeypatch, capsys):
     copy = tmp_path / "model"

@@ -169,6 +169,10 @@ class DateRule(Rule):
     form: str
     first: float
 
+    def __post_init__(self) -> None:
+        if self.form not in _DATES:
+            raise ValueError(f"{self.form!r} is not a form of dates")
+
     @classmethod
     def fit(cls, cells: Cells) -> DateRule:
         """Remember the form, the first date and the median."""

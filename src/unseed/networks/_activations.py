@@ -48,8 +48,8 @@ class Activation:
     >>> bump.normalisation.__round__(6)
     1.732051
     >>> nngp([[1.0, 0.0], [0.0, 1.0]], network=MLP(activation=bump)).round(4)
-    array([[1.    , 0.866 ],
-           [0.866 , 1.    ]])
+    array([[1.   , 0.866],
+           [0.866, 1.   ]])
     """
 
     name: str

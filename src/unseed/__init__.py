@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from unseed._solvers import GaussNewton as GaussNewton
     from unseed._solvers import GradientDescent as GradientDescent
     from unseed._solvers import GradientFlow as GradientFlow
+    from unseed.engines import Exact as Exact
     from unseed.engines import KernelEngine as KernelEngine
+    from unseed.engines import Landmarks as Landmarks
     from unseed.engines import LinearizedEngine as LinearizedEngine
     from unseed.engines import NetworkEngine as NetworkEngine
     from unseed.intervals import Batching as Batching
@@ -55,7 +57,7 @@ _NAMES = {
     "_results": ("Components", "Prediction"),
     "_selection": ("AutoNetwork",),
     "_solvers": ("SGD", "Converged", "GaussNewton", "GradientDescent", "GradientFlow"),
-    "engines": ("KernelEngine", "LinearizedEngine", "NetworkEngine"),
+    "engines": ("Exact", "Landmarks", "KernelEngine", "LinearizedEngine", "NetworkEngine"),
     "intervals": ("Batching", "CheapBootstrap", "HalfSampling", "InfinitesimalJackknife", "Sectioning", "TruthInterval"),
     "networks": ("MLP", "MonteCarloMean"),
 }

@@ -96,12 +96,12 @@ def _better_network(replicates: PNCReplicates, choice: Choice) -> Iterator[Findi
 
 def _outlook(replicates: PNCReplicates) -> str:
     """Learning curve from the batches: their errors at rows they have not seen, against leave-one-out errors."""
-    counts = replicates.plan.counts
-    if len(counts) < 3 or (counts[1:] > 1).any():
+    checked, plan = replicates.checked, replicates.plan
+    counts = plan.at(checked.indices)
+    if plan.n_replicates < 3 or (counts[1:] > 1).any():
         return ""
-    checked = replicates.checked
     errors = checked.y - replicates.predict(checked.X)[1:]  # (n_batches, m, k)
-    unseen = counts[1:, checked.indices] == 0
+    unseen = counts[1:] == 0
     noise = replicates.noise_at(checked.X).mean(axis=0)
     few = np.mean([np.mean(e[rows] ** 2, axis=0) for e, rows in zip(errors, unseen, strict=True)], axis=0) - noise
     full = (replicates.left_out.errors**2).mean(axis=0) - noise
@@ -138,7 +138,7 @@ def _extrapolation(share: float) -> Finding:
 
 def _bias(replicates: PNCReplicates, probe: FloatArray, half_width: float) -> Iterator[Finding]:
     """How far the resamples lie to one side of the full-data prediction, in half widths."""
-    if len(replicates.plan.counts) < 3 or len(replicates.plan.reference) > 1:
+    if replicates.plan.n_replicates < 3 or len(replicates.plan.reference) > 1:
         return
     centre, *others = replicates.predict(probe)
     shift = float(np.abs(np.mean(others, axis=0) - centre).mean())

@@ -32,6 +32,9 @@ class GivenReplicates:
     def rival_variance(self, X):
         return np.array([[0.25]])
 
+    def missed_variance(self, X):
+        return None
+
 
 def numbers(method, replicates):
     estimate = method.estimate(replicates, np.zeros((1, 1)))

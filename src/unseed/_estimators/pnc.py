@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseed._checks import check_whole_number
 from unseed._diagnosis import diagnose
-from unseed._estimators.regressor import IntervalRegressor
+from unseed._estimators.growing import GrowingRegressor
 from unseed._estimators.shrinking import smaller
+from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import MeanOption, TrainingData, is_module, restore_pnc, train_pnc
 from unseed._findings import Diagnosis
 from unseed._frames import index_of
@@ -22,7 +23,7 @@ from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, Le
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
 from unseed._state import Record, State
-from unseed.engines import Engine, resolve_engine
+from unseed.engines import Engine, Exact, Landmarks, check_solver, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, own_centre, resolve_interval
 from unseed.losses import Loss, check_trainable, resolve_loss
@@ -32,7 +33,7 @@ _ENOUGH_SCORES, _PROBES = 60, 50
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PNCRegressor(IntervalRegressor):
+class PNCRegressor(GrowingRegressor):
     """Neural-network regression with the seed's noise taken out and confidence intervals for what is left.
 
     Parameters
@@ -74,12 +75,15 @@ class PNCRegressor(IntervalRegressor):
     calibration : {"auto", "conformal", "normal"}, default="auto"
         Prediction intervals from quantiles of leave-one-out errors, or of the normal law. ``"auto"`` is conformal from 60
         rows on, where training converges.
+    solver : {"auto", "exact", "landmarks"} or object, default="auto"
+        How many rows are handled: all at once in a matrix, or summed up in the space of some landmarks, of any number;
+        ``Landmarks(count=4096)`` says how many. ``"auto"`` is exact up to 10,000 rows (30,000 on a GPU) and sums up more.
     loss : str or Loss, default="squared"
         What a prediction costs that misses its label: so far the square, or a `Loss` of your own that is a multiple of it.
 
     Attributes
     ----------
-    interval_, engine_, network_, regularization_
+    interval_, engine_, network_, regularization_, solver_
         What the arguments came to.
     selection_ : Selection or None
         The networks that were considered, best first, with their scores; None where the network was given.
@@ -110,7 +114,7 @@ class PNCRegressor(IntervalRegressor):
     calibration: str = "auto"
     loss: str | Loss = "squared"
 
-    _chosen: ClassVar = {**IntervalRegressor._chosen, "interval": (IntervalMethod,), "selection": (Selection, type(None))}
+    _chosen: ClassVar = {**GrowingRegressor._chosen, "interval": (IntervalMethod,), "selection": (Selection, type(None))}
     _replicates: PNCReplicates = field(init=False)
 
     @property
@@ -216,6 +220,7 @@ class PNCRegressor(IntervalRegressor):
     def _check_options(self) -> None:
         engine = resolve_engine(self.engine)
         check_trainable(resolve_loss(self.loss))
+        check_solver(self.solver)
         if is_module(self.network) and engine.is_infinite:
             raise InvalidInputError(
                 "engine='kernel' knows the kernels of MLP(...) only; use engine='linearized' or 'network' for a torch module"
@@ -229,13 +234,22 @@ class PNCRegressor(IntervalRegressor):
                 f"initial_mean={self.initial_mean!r} is not known; use 'zero', MonteCarloMean(draws=...) or a function of X"
             )
 
-    def _train(self, data: TrainingData) -> None:
+    def _train_exactly(self, data: TrainingData) -> None:
         engine = resolve_engine(self.engine)
         method = resolve_interval(self.interval, len(data.X), has_posterior="posterior" in engine.capabilities)
         self._replicates, self._task, choice = train_pnc(self, engine, method, data)
+        self._keep(method, engine, choice, data.X, data.streams)
+
+    def _take(self, summed: SummedRows) -> None:
+        method = resolve_interval(self.interval, summed.sums.n_rows, has_posterior=True)
+        self._replicates, choice = summed.solved()
+        self._task = None
+        self._keep(method, resolve_engine(self.engine), choice, self._replicates.checked.X, Streams(0))
+
+    def _keep(self, method: IntervalMethod, engine: Engine, choice: Choice, X: FloatArray, streams: Streams) -> None:
         # Where `diagnose` looks: half-way between rows, since at the rows themselves an interpolating fit is perfect.
-        pairs = data.streams.generator("probe").integers(len(data.X), size=(2, _PROBES))
-        self._probe = (data.X[pairs[0]] + data.X[pairs[1]]) / 2
+        pairs = streams.generator("probe").integers(len(X), size=(2, _PROBES))
+        self._probe = (X[pairs[0]] + X[pairs[1]]) / 2
         self.interval_, self.engine_, self.network_ = method, engine, choice.network
         self.regularization_, self.selection_ = choice.regularization, choice.selection
 
@@ -255,7 +269,9 @@ class PNCRegressor(IntervalRegressor):
         if self.calibration == "normal" or not is_wanted or not replicates.has_posterior:
             return None
         posterior = estimate.parts.get("posterior")
-        if posterior is None:  # the scores are relative to the posterior, whatever the interval method
+        if (
+            posterior is None or "landmarks" in estimate.parts
+        ):  # the scores are relative to the posterior, whatever the interval method
             posterior = asked.posterior_variance(asked.X)
         return np.asarray(np.sqrt(posterior + noise))
 
@@ -267,12 +283,14 @@ class PNCRegressor(IntervalRegressor):
         return PosteriorLaw(self._replicates, X) if is_known else None
 
     def _state(self) -> State:
-        return {**super()._state(), "probe": self._probe, "converges": bool(self.engine_.converges)}
+        return {**super()._state(), "probe": self._probe, "converges": bool(self.engine_.converges), "solver": self.solver_}
 
     def _restore(self, record: Record, device: torch.device) -> Scaling:
         choice = Choice(self.network_, self.regularization_, self.selection_)
         self._replicates, task = restore_pnc(record, self, choice, device)
         self._task = task if len(task.X) else None
+        # models of 0.1.0 know of no other solver
+        self.solver_ = record.option("solver", Exact, Landmarks) if "solver" in record.facts else Exact()
         self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
         return self._replicates.scaling
 

@@ -20,6 +20,7 @@ from unseed._estimators.regressor import IntervalRegressor
 from unseed._estimators.training import train_rival
 from unseed._persistence import Compression
 from unseed._predictors import PNCReplicates
+from unseed._resampling import HashedPlan
 from unseed._results import FloatArray
 from unseed.engines import BlockFit
 from unseed.errors import InvalidInputError
@@ -36,7 +37,8 @@ def smaller(estimator: PNCRegressor, dtype: str, anchors: int | None) -> PNCRegr
     """The same functions with rounded rows, or with a few rows, or both."""
     check_dtype(dtype)
     replicates, task = estimator._replicates, estimator._task
-    if "anchors" not in replicates.trained.capabilities or task is None:
+    plan = replicates.plan
+    if "anchors" not in replicates.trained.capabilities or task is None or isinstance(plan, HashedPlan):
         raise InvalidInputError(
             f"compress is for whole models of engine='kernel', and this one has {type(replicates.trained).__name__}"
         )
@@ -50,7 +52,7 @@ def smaller(estimator: PNCRegressor, dtype: str, anchors: int | None) -> PNCRegr
         small._task = replace(task, X=rounded(task.X), labels=rounded(task.labels))
         rival = None if replicates.rival is None else train_rival(small._task, estimator.selection_)
         checked = replace(replicates.checked, X=rounded(replicates.checked.X), y=rounded(replicates.checked.y))
-        trained = estimator.engine_.fit(small._task, replicates.plan, n_jobs=estimator.n_jobs)
+        trained = estimator.engine_.fit(small._task, plan, n_jobs=estimator.n_jobs)
         small._replicates = replace(replicates, trained=trained, checked=checked, rival=rival)
         small._probe = rounded(estimator._probe)
     if anchors is not None:

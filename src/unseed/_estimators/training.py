@@ -16,13 +16,13 @@ from unseed._checks import check_number
 from unseed._predictors import CheckedRows, PNCReplicates, with_members
 from unseed._progress import Progress
 from unseed._random import Streams
-from unseed._resampling import Plan, full
+from unseed._resampling import HashedPlan, Resamples, full, restore_plan
 from unseed._residuals import MIN_ROWS
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import AutoNetwork, Choice, Selection, choose_regularization, select_network
 from unseed._state import Record
-from unseed.engines import Capability, Engine, KernelEngine, Network, Task, Trained
+from unseed.engines import Capability, Engine, KernelEngine, LandmarkReplicates, Network, Task, Trained
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
 from unseed.losses import Loss, Squared, check_labels, check_trainable, resolve_loss
@@ -131,12 +131,11 @@ def train_pnc(
     estimator: PNCRegressor, engine: Engine, method: IntervalMethod, data: TrainingData
 ) -> tuple[PNCReplicates, Task, Choice]:
     """Refuse what cannot be, choose what is left to us, train every replicate."""
-    _check_interval(method, engine, estimator.regularization)
     plan, loss = method.plan(len(data.X), data.streams), resolve_loss(estimator.loss)
-    _check_left_out(estimator, engine, method, plan)
+    check_pnc(estimator, engine, method, plan.reference, len(data.X))
     engine.check(plan, data.device, estimator.n_jobs)  # before seconds go into the choice of a network
-    choice = _choose_for_pnc(estimator, engine, method, loss, data)
-    mean = _mean_of_starts(estimator.initial_mean, engine, choice.network, data)
+    choice = choose_for_pnc(estimator, engine, method, loss, data, estimator.network)
+    mean = mean_of_starts(estimator.initial_mean, engine, choice.network, data)
     check_labels(loss, data.labels)
     groups = torch.stack([data.labels, mean(data.X, data.inputs)], dim=1)  # Algorithm 1: base on y, auxiliary on s̄
     task = Task(data.inputs, groups, choice.network, choice.regularization, data.streams, data.progress, loss)
@@ -156,9 +155,9 @@ def train_rival(task: Task, selection: Selection | None) -> Trained | None:
 
 def restore_networks(
     record: Record, engine: Engine, choice: Choice, loss: Loss, device: torch.device, *, n_groups: int = 1, members: int = 1
-) -> tuple[tuple[Trained, Plan, Scaling, torch.device], Task]:
+) -> tuple[tuple[Trained, Resamples, Scaling, torch.device], Task]:
     """What predictors are made of, and what they were trained on: no rows where the model was cut to anchors."""
-    scaling, plan = Scaling.restore(record.part("scaling")), Plan.restore(record.part("plan"))
+    scaling, plan = Scaling.restore(record.part("scaling")), restore_plan(record.part("plan"))
     _check_relevance(choice.network, scaling)
     row_shape, n_outputs = scaling.x_mean.shape, scaling.n_outputs
     if record.fact("has_rows", bool):
@@ -169,6 +168,8 @@ def restore_networks(
         X, labels = (torch.zeros(0, *shape, dtype=torch.float64, device=device) for shape in (row_shape, (n_groups, n_outputs)))
         task = Task(X, labels, choice.network, choice.regularization)
     networks = record.part("trained")
+    if isinstance(plan, HashedPlan):  # of rows that were summed up
+        return (LandmarkReplicates.restore(networks, scaling.x_mean.size, n_outputs, device), plan, scaling, device), task
     if members > 1 and networks.has("parameters") and len(plan.counts) * members != networks.shape("parameters")[0]:
         raise record.fault(f"members={members} does not fit the networks that are there")  # before anything that large is made
     trained = engine.restore(networks, task, with_members(plan, members))
@@ -205,6 +206,12 @@ def _task_of_rival(task: Task, selection: Selection | None) -> Task | None:
     return replace(task, network=rival.network, regularization=rival.regularization, loss=Squared())
 
 
+def check_pnc(estimator: PNCRegressor, engine: Engine, method: IntervalMethod, reference: tuple[int, ...], n_rows: int) -> None:
+    """Refuse what the interval, or prediction intervals, need and the engine or the rows do not have."""
+    _check_interval(method, engine, estimator.regularization)
+    _check_left_out(estimator, engine, method, reference, n_rows)
+
+
 def _check_interval(method: IntervalMethod, engine: Engine, regularization: object) -> None:
     if method.uses_influence:
         _need(engine, "influence", f"interval={method}")
@@ -226,24 +233,29 @@ def _need(engine: Engine, capability: Capability, asked: str, remedy: str = "") 
     raise InvalidInputError(f"{asked} needs the capability {capability!r}; engine={engine} does not name it{remedy}")
 
 
-def _check_left_out(estimator: PNCRegressor, engine: Engine, method: IntervalMethod, plan: Plan) -> None:
+def _check_left_out(
+    estimator: PNCRegressor, engine: Engine, method: IntervalMethod, reference: tuple[int, ...], n_rows: int
+) -> None:
     """What leave-one-out errors are asked for must have them."""
     asked = [f"{name}={getattr(estimator, name)!r}" for name in ("noise", "calibration")]
     asked = [text for text in asked if "varying" in text or "conformal" in text]
     if not asked:
         return
     _need(engine, "posterior", asked[0])
-    if len(plan.reference) > 1:
+    if len(reference) > 1:
         raise InvalidInputError(f"{asked[0]} needs a network on all rows, and interval={method} has none; use 'sectioning'")
-    if plan.n_rows < MIN_ROWS:
-        raise InvalidInputError(f"{asked[0]} needs at least {MIN_ROWS} rows, and X has {plan.n_rows}")
+    if n_rows < MIN_ROWS:
+        raise InvalidInputError(f"{asked[0]} needs at least {MIN_ROWS} rows, and X has {n_rows}")
 
 
-def _choose_for_pnc(estimator: PNCRegressor, engine: Engine, method: IntervalMethod, loss: Loss, data: TrainingData) -> Choice:
+def choose_for_pnc(
+    estimator: PNCRegressor, engine: Engine, method: IntervalMethod, loss: Loss, data: TrainingData, network: object
+) -> Choice:
+    """Network and λ for what a given mean leaves, said to whoever watches."""
     start, labels = time.perf_counter(), data.labels
     if callable(estimator.initial_mean):  # what the network has to learn is what a given mean leaves
         labels = labels - GivenMean(estimator.initial_mean, data.scaling)(data.X, data.inputs)
-    choice = choose(estimator.network, estimator.regularization, data, labels, converges=engine.converges)
+    choice = choose(network, estimator.regularization, data, labels, converges=engine.converges)
     if estimator.regularization == "auto":  # chosen for squares: as large beside this loss
         choice = replace(choice, regularization=choice.regularization * check_trainable(loss) / 2)
     words = choice.network if choice.selection is None else choice.selection.best.architecture
@@ -251,7 +263,8 @@ def _choose_for_pnc(estimator: PNCRegressor, engine: Engine, method: IntervalMet
     return choice
 
 
-def _mean_of_starts(option: MeanOption, engine: Engine, network: Network, data: TrainingData) -> InitialMean:
+def mean_of_starts(option: MeanOption, engine: Engine, network: Network, data: TrainingData) -> InitialMean:
+    """s̄, as asked for."""
     if option == "zero" and not isinstance(network, MLP):
         option = MonteCarloMean(draws=_MODULE_DRAWS)
     if isinstance(option, MonteCarloMean):

@@ -19,7 +19,7 @@ from unseed._persistence.compressed import Compression
 from unseed._selection import AutoNetwork, Candidate, Selection
 from unseed._solvers import SGD, Converged, GaussNewton, GradientDescent, GradientFlow
 from unseed._state import NumberArray, Record, State
-from unseed.engines import ENGINES
+from unseed.engines import ENGINES, SOLVERS
 from unseed.errors import ModelFileError
 from unseed.intervals import METHODS
 from unseed.losses import LOSSES
@@ -28,7 +28,7 @@ from unseed.networks import MLP, MonteCarloMean
 OPTIONS: dict[str, Any] = {
     option.__name__: option
     for option in (
-        *(*METHODS.values(), *ENGINES.values(), *LOSSES.values(), MLP, AutoNetwork, MonteCarloMean),
+        *(*METHODS.values(), *ENGINES.values(), *LOSSES.values(), *SOLVERS.values(), MLP, AutoNetwork, MonteCarloMean),
         *(Converged, GradientFlow, GradientDescent, GaussNewton, SGD, Selection, Candidate, Compression),
     )
 }

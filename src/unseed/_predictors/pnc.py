@@ -160,6 +160,13 @@ class PNCQuery(Query[PNCReplicates]):
         other = None if minus is None else minus.points
         return self.networks.scaling.from_variances(self.networks.trained.posterior_variance(self.at(X).points, other))
 
+    def missed_variance(self, X: FloatArray) -> FloatArray | None:
+        """The part of the posterior variance that is there for landmarks being few; None where all rows are landmarks."""
+        trained = self.networks.trained
+        if "landmarks" not in trained.capabilities:
+            return None
+        return self.networks.scaling.from_variances(trained.missed_variance(self.at(X).points))
+
     def misfit_variance(self, X: FloatArray) -> FloatArray:
         """Square of the structure that the network has left in its errors. Shape (n_points, n_outputs)."""
         return self.networks.misfit(self.networks.features(X))
@@ -231,6 +238,10 @@ class ContrastQuery(Query[PNCReplicates]):
         """Shape (n_points, n_outputs)."""
         left, right = self.at(X)._sides
         return left.posterior_variance(left.X, minus=right)
+
+    def missed_variance(self, X: FloatArray) -> FloatArray | None:
+        """Not told apart from the rest of the posterior."""
+        return None
 
     def misfit_variance(self, X: FloatArray) -> FloatArray:
         """Of the difference that the structure makes. Shape (n_points, n_outputs)."""

@@ -9,7 +9,7 @@ from typing import Generic, Self, TypeVar
 import torch
 from torch import Tensor
 
-from unseed._resampling import Plan
+from unseed._resampling import Resamples
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._state import State
@@ -36,7 +36,7 @@ class ScaledNetworks:
     """What all predictors share; questions about new points go to a `Query`."""
 
     trained: Trained
-    plan: Plan
+    plan: Resamples
     scaling: Scaling
     device: torch.device
 

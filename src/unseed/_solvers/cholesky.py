@@ -89,3 +89,17 @@ def solve_with_factor(factor: Tensor, columns: Tensor) -> Tensor:
     white = torch.linalg.solve_triangular(factor, columns, upper=False)
     solved: Tensor = torch.linalg.solve_triangular(factor.mT, white, upper=True)
     return solved
+
+
+def packed(factor: Tensor) -> Tensor:
+    """The entries of a lower triangle, row by row: half of what the matrix takes. Shape (p (p + 1) / 2,)."""
+    rows, columns = torch.tril_indices(*factor.shape, device=factor.device)
+    return factor[rows, columns]
+
+
+def unpacked(entries: Tensor, size: int) -> Tensor:
+    """The lower triangle again. Shape (size, size)."""
+    factor = entries.new_zeros(size, size)
+    rows, columns = torch.tril_indices(size, size, device=entries.device)
+    factor[rows, columns] = entries
+    return factor

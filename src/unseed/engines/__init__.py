@@ -6,9 +6,12 @@ from unseed.engines._blocks import BlockFit, FullFit, block_rows
 from unseed.engines._cost import Cost, Memory
 from unseed.engines._expansions import AnchoredReplicates
 from unseed.engines._kernel import KernelEngine, KernelReplicates
+from unseed.engines._landmarks import LandmarkReplicates
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines._network import NetworkEngine, NetworkReplicates
 from unseed.engines._protocol import Capability, Convergence, Engine, LeftOut, Trained
+from unseed.engines._row_sums import ROWS_AT_A_TIME, RowSums, landmark_count, spaces_among
+from unseed.engines._solver import SOLVERS, Exact, Landmarks, Solver, check_solver, resolve_solver
 from unseed.engines._stacks import HostCounts, StackedSets
 from unseed.engines._stored import StoredBlock, TrainedBlock, store_block
 from unseed.engines._tangent import TangentFit
@@ -18,17 +21,22 @@ from unseed.networks import Network
 
 __all__ = [
     "ENGINES",
+    "ROWS_AT_A_TIME",
+    "SOLVERS",
     "AnchoredReplicates",
     "BlockFit",
     "Capability",
     "Convergence",
     "Cost",
     "Engine",
+    "Exact",
     "Finding",
     "FullFit",
     "HostCounts",
     "KernelEngine",
     "KernelReplicates",
+    "LandmarkReplicates",
+    "Landmarks",
     "LeftOut",
     "LinearizedEngine",
     "LinearizedReplicates",
@@ -38,6 +46,8 @@ __all__ = [
     "NetworkReplicates",
     "NewPoints",
     "Probe",
+    "RowSums",
+    "Solver",
     "StackedSets",
     "StoredBlock",
     "TangentFit",
@@ -46,7 +56,11 @@ __all__ = [
     "TrainedBlock",
     "Work",
     "block_rows",
+    "check_solver",
+    "landmark_count",
     "resolve_engine",
+    "resolve_solver",
+    "spaces_among",
     "store_block",
 ]
 

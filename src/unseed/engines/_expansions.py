@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from unseed._resampling import Plan
-from unseed._solvers.cholesky import JITTERS, jittered_cholesky
+from unseed._solvers.cholesky import JITTERS, jittered_cholesky, packed, unpacked
 from unseed._state import Record, State
 from unseed.engines._protocol import Capability, LeftOut, Trained
 from unseed.engines._task import NewPoints, Task, restore_duals, state_of_duals
@@ -133,17 +133,14 @@ class AnchoredPosterior:
 
     def state(self) -> State:
         """The factor in half, since it is a triangle."""
-        place = torch.tril_indices(*self.root.shape, device=self.root.device)
         left_out = {f"left_out_{name}": getattr(self.left_out, name) for name in ("rows", "errors", "variance")}
-        return {"root": self.root[place[0], place[1]], "amplitude": self.amplitude, **left_out}
+        return {"root": packed(self.root), "amplitude": self.amplitude, **left_out}
 
     @classmethod
     def restore(cls, record: Record, m: int, k: int, device: torch.device) -> AnchoredPosterior:
         """From `state`, for m anchors and k outputs."""
         entries = record.tensor("root", device, m * (m + 1) // 2)
-        root = entries.new_zeros(m, m)
-        place = torch.tril_indices(m, m, device=device)
-        root[place[0], place[1]] = entries
+        root = unpacked(entries, m)
         if not bool((root.diagonal() > 0).all()):
             raise record.fault("the posterior's factor is singular")
         rows = record.tensor("left_out_rows", device, None, dtype="int64")

@@ -25,7 +25,7 @@ from unseed.errors import NotAvailableError
 if TYPE_CHECKING:
     from unseed.engines._cost import Cost
 
-Capability = Literal["influence", "posterior", "seeds", "anchors"]
+Capability = Literal["influence", "posterior", "seeds", "anchors", "landmarks"]
 """Influence values; the posterior and leave-one-out errors; the law over seeds in closed form; a cut to a few rows."""
 
 NOTHING: frozenset[Capability] = frozenset()
@@ -95,6 +95,10 @@ class Trained(Protocol):
         The posterior is that of the Gaussian process with the network's tangent kernel, amplitude zᵀA⁻¹z/n.
         """
         self._cannot("a posterior needs a network trained to convergence on all rows")
+
+    def missed_variance(self, points: NewPoints) -> Tensor:
+        """What of the posterior variance is there for landmarks being few. Shape (n_points, n_outputs)."""
+        self._cannot("landmarks are what solver='landmarks' has")
 
     def posterior_covariance(self, points: NewPoints) -> Tensor:
         """Covariance between points, output by output. Shape (n_outputs, n_points, n_points)."""

@@ -1,6 +1,6 @@
 """Interval methods: from replicate predictions to centre, standard error and degrees of freedom."""
 
-from unseed._resampling import Plan
+from unseed._resampling import HashedPlan, Plan
 from unseed._results import Estimate
 from unseed.errors import InvalidInputError
 from unseed.intervals._formulas import (
@@ -11,7 +11,7 @@ from unseed.intervals._formulas import (
     Sectioning,
     TruthInterval,
 )
-from unseed.intervals._method import IntervalMethod, Replicates, describe, own_centre
+from unseed.intervals._method import IntervalMethod, Replicates, describe, hashed_plan, own_centre
 
 __all__ = [
     "METHODS",
@@ -19,6 +19,7 @@ __all__ = [
     "CheapBootstrap",
     "Estimate",
     "HalfSampling",
+    "HashedPlan",
     "InfinitesimalJackknife",
     "IntervalMethod",
     "Plan",
@@ -26,6 +27,7 @@ __all__ = [
     "Sectioning",
     "TruthInterval",
     "describe",
+    "hashed_plan",
     "own_centre",
     "resolve_interval",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from unseed._checks import check_whole_number
 from unseed._random import Streams
-from unseed._resampling import Plan, batches, bootstrap, full, full_and, half_samples
+from unseed._resampling import HashedPlan, Plan, batches, bootstrap, full, full_and, half_samples
 from unseed._results import Estimate, FloatArray
 from unseed.intervals._method import IntervalMethod, Replicates
 
@@ -69,6 +69,10 @@ class Batching(_BatchMethod):
         """Algorithm 2, step 1: disjoint batches of equal size, to within one row."""
         return batches(n_rows, self.batches, streams)
 
+    def hashed_plan(self, streams: Streams) -> HashedPlan:
+        """Disjoint parts."""
+        return HashedPlan("parts", self.batches, streams.seed, with_all=False)
+
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Algorithm 2, step 2: ψ_B and S_B/√m'."""
         predictions = replicates.predict(X)
@@ -103,6 +107,10 @@ class CheapBootstrap(_ResampleMethod):
         """Algorithm 3, steps 1 and 2: the data themselves, then resamples with replacement."""
         return full_and(bootstrap(n_rows, self.replications, streams))
 
+    def hashed_plan(self, streams: Streams) -> HashedPlan:
+        """All rows, then Poisson counts."""
+        return HashedPlan("bootstrap", self.replications, streams.seed)
+
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Algorithm 3, step 3: ψ_C and S_C."""
         centre, *resampled = replicates.predict(X)
@@ -133,11 +141,15 @@ class InfinitesimalJackknife(_NamedMethod):
         """The data themselves: nothing is resampled."""
         return full(n_rows)
 
+    def hashed_plan(self, streams: Streams) -> HashedPlan:
+        """All rows."""
+        return HashedPlan("all", seed=streams.seed)
+
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """σ̂² = mean of the squared influence values; the normal law."""
         influence = replicates.influence(X)
         sigma = np.sqrt(np.mean(influence**2, axis=0))
-        return Estimate(replicates.predict(X)[0], sigma / np.sqrt(len(influence)), np.inf)
+        return Estimate(replicates.predict(X)[0], sigma / np.sqrt(replicates.sizes[0]), np.inf)
 
 
 @dataclass(frozen=True)
@@ -166,6 +178,10 @@ class Sectioning(_BatchMethod):
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then disjoint batches of equal size, to within one row."""
         return full_and(batches(n_rows, self.batches, streams).counts)
+
+    def hashed_plan(self, streams: Streams) -> HashedPlan:
+        """All rows, then disjoint parts."""
+        return HashedPlan("parts", self.batches, streams.seed)
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Spread of the batches around the full-data prediction, not around their own mean."""
@@ -200,6 +216,10 @@ class HalfSampling(_ResampleMethod):
     def plan(self, n_rows: int, streams: Streams) -> Plan:
         """The data themselves, then random halves."""
         return full_and(half_samples(n_rows, self.replications, streams))
+
+    def hashed_plan(self, streams: Streams) -> HashedPlan:
+        """All rows, then random halves."""
+        return HashedPlan("halves", self.replications, streams.seed)
 
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """Root mean square distance of the halves from the full-data prediction."""
@@ -240,6 +260,10 @@ class TruthInterval(_BatchMethod):
         """That of sectioning."""
         return Sectioning(self.batches).plan(n_rows, streams)
 
+    def hashed_plan(self, streams: Streams) -> HashedPlan:
+        """That of sectioning."""
+        return Sectioning(self.batches).hashed_plan(streams)
+
     def estimate(self, replicates: Replicates, X: FloatArray) -> Estimate:
         """The variances have different causes, and none of the methods behind them sees the others'."""
         sectioning = Sectioning(self.batches).estimate(replicates, X)
@@ -249,4 +273,7 @@ class TruthInterval(_BatchMethod):
             "misfit": replicates.misfit_variance(X),
             "rival": replicates.rival_variance(X),
         }
+        missed = replicates.missed_variance(X)
+        if missed is not None:
+            parts |= {"posterior": parts["posterior"] - missed, "landmarks": missed}
         return Estimate(sectioning.centre, np.sqrt(sum(parts.values())), np.inf, parts)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import ClassVar, Protocol, runtime_checkable
 
 from unseed._random import Streams
-from unseed._resampling import Plan
+from unseed._resampling import HashedPlan, Plan
 from unseed._results import Estimate, FloatArray
+from unseed.errors import InvalidInputError
 
 
 class Replicates(Protocol):
@@ -26,6 +27,10 @@ class Replicates(Protocol):
 
     def posterior_variance(self, X: FloatArray) -> FloatArray:
         """What the rows cannot know of a function as smooth as the network's. Shape (n_points, n_outputs)."""
+
+    def missed_variance(self, X: FloatArray) -> FloatArray | None:
+        """The part of the posterior variance that is there for landmarks being few; None where all rows are landmarks."""
+        ...
 
     def rival_variance(self, X: FloatArray) -> FloatArray:
         """Squared distance to a network that the data like nearly as well. Shape (n_points, n_outputs)."""
@@ -79,6 +84,18 @@ def describe(method: IntervalMethod) -> str:
     first = (kind.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     is_signature = first.startswith(f"{kind.__name__}(")  # what a dataclass writes where nobody did
     return kind.__name__ if is_signature or not first else first
+
+
+def hashed_plan(method: IntervalMethod, streams: Streams) -> HashedPlan:
+    """The method's resamples where rows are summed up and not held: a row's position decides how often it counts."""
+    own = getattr(method, "hashed_plan", None)
+    if not callable(own):
+        raise InvalidInputError(
+            f"interval={method} does not say how rows that are summed up are resampled: give it a method hashed_plan(streams), "
+            "or use solver='exact'"
+        )
+    plan: HashedPlan = own(streams)
+    return plan
 
 
 def own_centre(method: IntervalMethod) -> Callable[[Replicates, FloatArray], FloatArray] | None:

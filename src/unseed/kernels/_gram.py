@@ -22,6 +22,7 @@ _TILES = ((256, TILE_NUMBERS // 256), (4096, 4096))
 CPU_TEMPORARY_BYTES, GPU_TEMPORARY_BYTES = (8 * 16 * math.prod(shape) for shape in _TILES)
 """All that a tile's temporaries may take: for each thread of a CPU, and on a GPU."""
 
+_PAIRS_AT_A_TIME = 64
 _FEWEST_SHARES, _MOST_SHARES, _SHARES_BYTES = 8, 64, 1 << 28  # of a product with a symmetric matrix
 
 
@@ -57,6 +58,10 @@ class PopulationKernel:
     def nngp_cross(self, left: Profile, right: Profile) -> Tensor:
         """NNGP between two sets of points. Shape (n, m)."""
         return self._cross(left, right, "nngp")
+
+    def ntk_paired(self, left: Profile, right: Profile) -> Tensor:
+        """NTK of points taken pair by pair, from small blocks around the diagonal. Shape (n,)."""
+        return torch.cat([self.ntk_cross(left[rows], right[rows]).diagonal() for rows in _slices(len(left), _PAIRS_AT_A_TIME)])
 
     def ntk_product(self, left: Profile, right: Profile, columns: Tensor) -> Tensor:
         """Θ(left, right) @ columns without the matrix. Shape (n, c)."""

@@ -1,0 +1,149 @@
+"""Rows that are summed up instead of held: a model begins on some of them, takes any number more, and is solved when asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from unseed._estimators.training import TrainingData, check_pnc, choose_for_pnc, mean_of_starts
+from unseed._predictors import CheckedRows, PNCReplicates
+from unseed._progress import Progress
+from unseed._resampling import HashedPlan, hashed
+from unseed._results import FloatArray
+from unseed._scaling import Scaling
+from unseed._selection import AutoNetwork, Candidate, Choice, Selection
+from unseed.engines import ROWS_AT_A_TIME, KernelEngine, Landmarks, RowSums, landmark_count, spaces_among
+from unseed.intervals import IntervalMethod, hashed_plan
+from unseed.losses import check_labels, resolve_loss
+from unseed.networks import MLP, InitialMean, resolve_activation
+
+if TYPE_CHECKING:
+    from unseed._estimators.pnc import PNCRegressor
+
+BEGIN_ROWS = 10_000
+"""Rows on which units, network and landmarks are chosen."""
+
+_CHOOSING_ROWS_ON_A_GPU = 4000
+_CANDIDATES_PER_LANDMARK = 2
+_UNLIKE = 8.0  # standard errors by which a mean of the first rows may differ from that of some others
+
+
+@dataclass(frozen=True)
+class SummedRows:
+    """All that is known of the rows so far, and what was decided before they were added up.
+
+    Attributes
+    ----------
+    choice : Choice
+        Network, λ and selection, by the rows that the model began on.
+    given : float or None
+        λ_n where the user gave one; None has it found by the evidence of all rows.
+    start : tuple of float
+        Amplitude of every space by the rows that the model began on.
+    mean : InitialMean
+    scaling : Scaling
+    sums : RowSums
+    noise_kind : str
+    """
+
+    choice: Choice
+    given: float | None
+    start: tuple[float, ...]
+    mean: InitialMean
+    scaling: Scaling
+    sums: RowSums
+    noise_kind: str
+
+    @classmethod
+    def begun(
+        cls, estimator: PNCRegressor, method: IntervalMethod, solver: Landmarks, data: TrainingData, n_rows: int
+    ) -> SummedRows:
+        """On some rows: units, network, landmarks; nothing is added up yet. ``n_rows`` is how many are expected."""
+        loss, plan = resolve_loss(estimator.loss), hashed_plan(method, data.streams)
+        check_pnc(estimator, KernelEngine(), method, plan.reference, n_rows)
+        check_labels(loss, data.labels)
+        choice = choose_for_pnc(estimator, KernelEngine(), method, loss, data, _network_to_choose(estimator.network, data))
+        networks, start = _networks_of(choice, len(data.X))
+        mean = mean_of_starts(estimator.initial_mean, KernelEngine(), choice.network, data)
+        count = solver.count or landmark_count(n_rows, len(networks), data.device)
+        chosen = data.streams.generator("landmarks").permutation(len(data.X))[: _CANDIDATES_PER_LANDMARK * count]
+        spaces = spaces_among(data.inputs[torch.from_numpy(np.sort(chosen)).to(data.device)], networks, count)
+        sums = RowSums.none(spaces, plan, data.scaling.n_outputs)
+        given = None if estimator.regularization == "auto" else choice.regularization
+        return cls(choice, given, start, mean, data.scaling, sums, estimator.noise)
+
+    def plus(self, X: FloatArray, y: FloatArray, progress: Progress | None = None) -> SummedRows:
+        """With further rows (n, d) and labels (n, k), in the user's units."""
+        device, sums = self.sums.kept.X.device, self.sums
+        starts = range(0, len(X), ROWS_AT_A_TIME)
+        with (progress or Progress()).steps("adding rows", len(starts)) as step:
+            for start in starts:
+                rows = X[start : start + ROWS_AT_A_TIME]
+                inputs = torch.tensor(self.scaling.to_network(rows), device=device)
+                labels = torch.tensor(self.scaling.to_labels(y[start : start + ROWS_AT_A_TIME]), device=device)
+                sums = sums.plus(inputs, labels - self.mean(rows, inputs))
+                step()
+        return replace(self, sums=sums)
+
+    def solved(self) -> tuple[PNCReplicates, Choice]:
+        """Networks of every replicate, and the choice with the λ that all rows speak for."""
+        n = self.sums.n_rows
+        trained = self.sums.fitted(self.start, None if self.given is None else 1 / (self.given * n))
+        totals = [one.weight for one in self.sums.plan.summed(self.sums.summands)]
+        plan = self.sums.plan
+        plan = replace(plan, totals=tuple(totals)) if isinstance(plan, HashedPlan) else plan
+        kept = trained.kept
+        X = self.scaling.from_network(kept.X.cpu().numpy())
+        y = self.scaling.from_labels(kept.labels + self.mean(X, kept.X))
+        checked = CheckedRows(kept.positions.cpu().numpy(), X, y)
+        replicates = PNCReplicates(trained, plan, self.scaling, kept.X.device, self.mean, checked, self.noise_kind)
+        ridge = 1 / (float(trained.spaces.amplitudes[0]) * n)
+        return replicates, replace(self.choice, regularization=ridge if self.given is None else self.given)
+
+
+def rows_to_begin_on(X: FloatArray, y: FloatArray, seed: int) -> npt.NDArray[np.int64]:
+    """Positions of the rows on which a model begins: the first ones, or, where these are unlike the others, some of all.
+
+    On the first rows a model begins the same way whether all rows are there or come in pieces. Rows that are sorted, or drift,
+    would mislead it, so the first ones are compared with a sample of all, column by column, in mean and mean square.
+    """
+    first = np.arange(min(len(X), BEGIN_ROWS))
+    if len(X) == len(first):
+        return first
+    sample = np.sort(hashed(np.arange(len(X)), seed, "rows to begin on").argsort(kind="stable")[:BEGIN_ROWS])
+    few, some = (np.column_stack([X[rows], y[rows]]) for rows in (first, sample))
+    centred = few - some.mean(axis=0)
+    spread = np.maximum(some.std(axis=0), np.finfo(np.float64).tiny)
+    moments = np.stack([centred.mean(axis=0) / spread, (centred**2).mean(axis=0) / spread**2 - 1])
+    fourth = (((some - some.mean(axis=0)) / spread) ** 4).mean(axis=0)
+    errors = np.sqrt(2 / BEGIN_ROWS * np.stack([np.ones_like(fourth), np.maximum(fourth, 1)]))
+    return sample if (np.abs(moments) > _UNLIKE * errors).any() else first
+
+
+def _network_to_choose(network: object, data: TrainingData) -> object:
+    """On a GPU a choice on more rows takes no longer."""
+    is_left_to_us = isinstance(network, str) and data.device.type == "cuda"
+    return AutoNetwork(max_rows=_CHOOSING_ROWS_ON_A_GPU) if is_left_to_us else network
+
+
+def _networks_of(choice: Choice, n_rows: int) -> tuple[list[MLP], tuple[float, ...]]:
+    """The network that was chosen, and beside it the best of the other kind, with kinks or without; amplitudes to begin with.
+
+    What a smooth network cannot say of a function a rough one can, and the rows of all decide how much each counts.
+    """
+    assert isinstance(choice.network, MLP)
+    found = [choice.network], [1 / (choice.regularization * n_rows)]
+    other = None if choice.selection is None else _other_kind(choice.selection)
+    if other is not None:
+        found = [*found[0], other.network], [*found[1], 1 / (other.regularization * n_rows)]
+    return found[0], tuple(found[1])
+
+
+def _other_kind(selection: Selection) -> Candidate | None:
+    has_kink = resolve_activation(selection.best.network.activation).has_kink
+    others = (one for one in selection.candidates if resolve_activation(one.network.activation).has_kink != has_kink)
+    return next(others, None)

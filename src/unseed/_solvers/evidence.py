@@ -1,0 +1,94 @@
+"""How probable all rows are in some spaces of features, from their sums alone; and the amplitudes that make them most so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from unseed._solvers.primal import NormalEquations, Sums
+
+_WIDEST = 25.0
+"""Natural logarithm of how far an amplitude may go from its start, either way."""
+
+_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A fit in features times √ρ, whose ridge is one: y ~ N(0, v (I + ΦΦᵀ)), ρ being in the features.
+
+    Attributes
+    ----------
+    sums : Sums
+        Of the scaled features.
+    equations : NormalEquations
+        I + ΣφφT.
+    coefficients : Tensor of shape (p, c)
+    noise : Tensor of shape (c,)
+        v, the likeliest, label by label.
+    """
+
+    sums: Sums
+    equations: NormalEquations
+    coefficients: Tensor
+    noise: Tensor
+
+    @classmethod
+    def of(cls, sums: Sums) -> Explained:
+        """Of sums of scaled features."""
+        equations = NormalEquations.of(sums, 1.0, 1.0)
+        coefficients = equations.solve(sums.cross)
+        return cls(sums, equations, coefficients, (sums.squares - (sums.cross * coefficients).sum(0)) / sums.weight)
+
+    def residual_variance(self) -> Tensor:
+        """Sum of squared residuals over tr (I − H)², H the smoother. Shape (c,)."""
+        unknown = torch.cholesky_inverse(self.equations.factor)
+        known = torch.eye(len(unknown)).to(unknown) - unknown  # H in the space of the features
+        trace = self.sums.weight - 2 * known.trace() + known.square().sum()
+        fitted = (self.coefficients * (self.sums.inner @ self.coefficients)).sum(0)
+        left = self.sums.squares - 2 * (self.sums.cross * self.coefficients).sum(0) + fitted
+        return left / trace
+
+    @property
+    def log_evidence(self) -> float:
+        """Log p(labels) up to a constant, noise and amplitude being the likeliest: −½ Σ_c [n log v + log|I + ΦᵀΦ|]."""
+        half_log_determinant = float(self.equations.factor.diagonal().log().sum())
+        return float(-0.5 * self.sums.weight * self.noise.log().sum()) - len(self.noise) * half_log_determinant
+
+    def slopes(self, sizes: Sequence[int]) -> list[float]:
+        """Of the log evidence in log ρ of each space: ½ Σ_c |β_j|²/v − ½ c γ_j, γ how many of its features the rows decide."""
+        unknown = torch.cholesky_inverse(self.equations.factor).diagonal()
+        energy = (self.coefficients.square() / self.noise).sum(1)
+        slopes = (energy - len(self.noise) * (1 - unknown)) / 2
+        return [float(part.sum()) for part in torch.split(slopes, list(sizes))]
+
+
+def scaled(sums: Sums, scales: Tensor) -> Sums:
+    """Sums of features times these scales."""
+    inner = sums.inner * scales[:, None] * scales
+    return Sums(sums.rows, sums.weight, inner, sums.cross * scales[:, None], sums.squares)
+
+
+def leading(sums: Sums, kept: Tensor) -> Sums:
+    """Sums of some of the features."""
+    return Sums(sums.rows, sums.weight, sums.inner[kept][:, kept], sums.cross[kept], sums.squares)
+
+
+def likeliest_amplitudes(sums: Sums, sizes: Sequence[int], start: Sequence[float]) -> Tensor:
+    """ρ of every space by the evidence of all rows; a dozen factorisations and no pass over the data. Shape (n_spaces,)."""
+    origin = np.log(start)
+
+    def cost(log_ratios: np.ndarray) -> tuple[float, np.ndarray]:
+        amplitudes = torch.tensor(np.exp(origin + log_ratios)).to(sums.inner)
+        scales = amplitudes.sqrt().repeat_interleave(torch.tensor(list(sizes), device=amplitudes.device))
+        explained = Explained.of(scaled(sums, scales))
+        return -explained.log_evidence / sums.weight, -np.array(explained.slopes(sizes)) / sums.weight
+
+    bounds = [(-_WIDEST, _WIDEST)] * len(sizes)
+    found = minimize(cost, np.zeros(len(sizes)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS})
+    return torch.tensor(np.exp(origin + found.x)).to(sums.inner)

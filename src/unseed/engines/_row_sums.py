@@ -1,0 +1,118 @@
+"""Rows of any number, summed up in a space of landmarks: adding is the only operation, and cutting does not matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+from unseed._resampling import Resamples
+from unseed._solvers.evidence import Explained, leading, likeliest_amplitudes, scaled
+from unseed._solvers.landmarks import Space, Spaces
+from unseed._solvers.primal import NormalEquations, Sums
+from unseed.engines._landmarks import KeptRows, LandmarkReplicates
+from unseed.networks import MLP
+
+ROWS_AT_A_TIME = 8192
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """All that is known of the rows so far.
+
+    Attributes
+    ----------
+    spaces : Spaces
+        With amplitudes of one.
+    plan : Plan or HashedPlan
+        Which replicate counts which row how often.
+    kept : KeptRows
+    summands : tuple of Sums
+        What the plan makes its replicates of; empty before the first row.
+    n_rows : int
+    """
+
+    spaces: Spaces
+    plan: Resamples
+    kept: KeptRows
+    summands: tuple[Sums, ...] = ()
+    n_rows: int = 0
+
+    @classmethod
+    def none(cls, spaces: Spaces, plan: Resamples, n_outputs: int) -> RowSums:
+        """Before the first row."""
+        like = spaces.spaces[0].landmarks
+        nowhere = torch.zeros(0, dtype=torch.int64, device=like.device)
+        return cls(spaces, plan, KeptRows(nowhere, like[:0], like.new_zeros(0, n_outputs)))
+
+    def plus(self, X: Tensor, labels: Tensor) -> RowSums:
+        """With further rows (n, d) and labels (n, n_outputs), all at once: give `ROWS_AT_A_TIME` or so."""
+        stop = self.n_rows + len(X)
+        features = self.spaces.bare(X)
+        added = []
+        for weights in torch.from_numpy(self.plan.weights(self.n_rows, stop)).to(X):
+            rows = weights.nonzero()[:, 0]
+            added.append(Sums.of(features[rows], labels[rows], weights[rows]))
+        summands = tuple(a + b for a, b in zip(self.summands, added, strict=True)) if self.summands else tuple(added)
+        return RowSums(self.spaces, self.plan, self.kept.plus(X, labels, self.n_rows), summands, stop)
+
+    def fitted(self, start: Sequence[float], given: float | None = None) -> LandmarkReplicates:
+        """Networks of every replicate.
+
+        Amplitudes are ``given`` times those of ``start``, or those that all rows speak for, looked for from there on.
+        """
+        replicates = self.plan.summed(self.summands)
+        total = reduce(Sums.__add__, (replicates[r] for r in self.plan.reference))
+        if given is None:
+            amplitudes = likeliest_amplitudes(total, self.spaces.sizes, start)
+        else:
+            amplitudes = torch.tensor(start).to(total.inner) * (given / start[0])
+        spaces = replace(self.spaces, amplitudes=amplitudes)
+        explained = Explained.of(scaled(total, spaces.scales))
+        coefficients = [
+            NormalEquations.of(scaled(one, spaces.scales), 1.0 / total.weight).solve(spaces.scales[:, None] * one.cross)
+            for one in replicates
+        ]
+        half = Explained.of(leading(explained.sums, spaces.leading))
+        return LandmarkReplicates(
+            spaces,
+            explained.equations.factor,
+            torch.stack(coefficients),
+            explained.coefficients,
+            explained.noise,
+            explained.residual_variance(),
+            _missed_share(spaces, explained, half, self.kept.X),
+            self.kept,
+            self.n_rows,
+            len(self.plan.reference) == 1,
+        )
+
+
+def _missed_share(spaces: Spaces, whole: Explained, half: Explained, X: Tensor) -> Tensor:
+    """How much of what half of the landmarks leave out, over the other half, the function turned out to have.
+
+    The fit with all landmarks differs from that with half of them by what the second half has found. Its prior expects the
+    mean square of that difference to be the variance that it takes away; the ratio is what the function has of it, and what
+    it will have of the variance that is left. No further pass over the rows: the half's sums are a corner of the whole's.
+    """
+    features, _ = spaces(X)
+    few = features[:, spaces.leading]
+    found = (features @ whole.coefficients - few @ half.coefficients).square().mean(0)
+    expected = (features.square().sum(1) - few.square().sum(1)).mean() * whole.noise
+    return (found / expected.clamp_min(torch.finfo(found.dtype).tiny)).clamp_max(1.0)
+
+
+def landmark_count(n_rows: int, n_spaces: int, device: torch.device) -> int:
+    """Landmarks of each space: as many as keep the sums to a minute or so on two cores, a few seconds on a GPU."""
+    fewest, most, budget = (2048, 4096, 2.0e13) if device.type == "cuda" else (512, 2048, 1.0e12)
+    return int(min(most, max(fewest, math.sqrt(budget / n_rows) / n_spaces)))
+
+
+def spaces_among(candidates: Tensor, networks: Sequence[MLP], count: int) -> Spaces:
+    """A space for each network, with landmarks among the same rows."""
+    spaces = [Space.among(network, candidates, count) for network in networks]
+    return Spaces(spaces, torch.ones(len(spaces)).to(candidates))

@@ -1,0 +1,81 @@
+"""How many rows are handled: all at once, or summed up in a space of landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from unseed._checks import check_whole_number
+from unseed.engines._protocol import Engine
+from unseed.errors import InvalidInputError
+
+_EXACT_ROWS, _EXACT_ROWS_ON_A_GPU = 10_000, 30_000
+"""Up to here ``"auto"`` holds all rows at once."""
+
+_FEWEST_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Exact:
+    """All rows at once: an n-by-n matrix, n³/3 operations.
+
+    Examples
+    --------
+    >>> Exact()
+    Exact()
+    """
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Rows are summed up in the space of a few of them: n M² operations, M² numbers, whatever the number of rows.
+
+    Parameters
+    ----------
+    count : int or None
+        Landmarks of each network; fewer where the others add nothing. None has as many as cost about a minute on two cores, or
+        a few seconds on a GPU.
+
+    Examples
+    --------
+    >>> Landmarks(count=1024)
+    Landmarks(count=1024)
+    """
+
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None:
+            check_whole_number("count", self.count, at_least=2, reason="one function is no space")
+
+
+Solver = Exact | Landmarks
+SOLVERS: dict[str, type[Solver]] = {"exact": Exact, "landmarks": Landmarks}
+
+
+def check_solver(solver: object) -> None:
+    """Refuse what is not a way to handle rows."""
+    is_name = isinstance(solver, str) and (solver == "auto" or solver in SOLVERS)
+    if not is_name and not isinstance(solver, Solver):
+        raise InvalidInputError(f"solver={solver!r} is not known; use 'auto', 'exact', 'landmarks' or Landmarks(count=...)")
+
+
+def resolve_solver(solver: str | Solver, engine: Engine, n_rows: int, device: torch.device) -> Solver:
+    """What handles so many rows; ``"auto"`` sums up rows that are too many for a matrix, where the engine can."""
+    check_solver(solver)
+    can_sum = engine.is_infinite and engine.converges
+    if isinstance(solver, str) and solver == "auto":
+        most = _EXACT_ROWS_ON_A_GPU if device.type == "cuda" else _EXACT_ROWS
+        return Landmarks() if can_sum and n_rows > most else Exact()
+    found = SOLVERS[solver]() if isinstance(solver, str) else solver
+    if isinstance(found, Landmarks) and not can_sum:
+        raise InvalidInputError(
+            f"solver={solver!r} is for engine='kernel' trained to convergence, and engine={engine} is not; use solver='exact'"
+        )
+    if isinstance(found, Landmarks) and n_rows < _FEWEST_ROWS:
+        raise InvalidInputError(
+            f"solver={solver!r} draws parts of the rows by their hashes and needs at least {_FEWEST_ROWS}; X has {n_rows}: use "
+            "solver='exact'"
+        )
+    return found

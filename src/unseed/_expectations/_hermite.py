@@ -65,22 +65,12 @@ def _energy_beyond(coefficients: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class HermiteExpansion:
-    """Moments of any activation, by its Hermite coefficients.
+    """Moments of any activation, by its Hermite coefficients."""
 
-    Attributes
-    ----------
-    name : str
-        For warnings.
-    value, derivative : callable
-        Of the activation, elementwise on tensors.
-    normalisation : float
-        Its constant c_σ.
-    """
-
-    name: str
+    name: str  # for warnings
     value: Callable[[Tensor], Tensor]
     derivative: Callable[[Tensor], Tensor]
-    normalisation: float
+    normalisation: float  # c_σ
 
     def points(self, variance: Tensor) -> Points:
         """Power and slope by one-dimensional integrals; features are the coefficients."""

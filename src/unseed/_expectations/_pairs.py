@@ -141,17 +141,9 @@ def relative_gap(value: Tensor, left_power: Tensor, right_power: Tensor, scratch
 def next_layer_angles(
     gap: Tensor, left_power: Tensor, right_power: Tensor, weight_variance: float, bias_variance: float, scratch: Scratch
 ) -> Angles:
-    """Angles of the pre-activations that a layer feeds into the next.
+    """Angles of the pre-activations that a layer feeds into the next, of variance = weight_variance · power + bias_variance.
 
-    Parameters
-    ----------
-    gap : Tensor of shape (..., n, m)
-        1 - (normalised inner product of the activations at each pair); overwritten.
-    left_power, right_power : Tensor of shape (..., n), (..., m)
-        Mean square of the activations at each point.
-    weight_variance, bias_variance : float
-        What weights and biases of the layer contribute: variance = weight_variance · power + bias_variance.
-    scratch : Scratch
+    The gap, 1 - (normalised inner product of the activations at each pair), is overwritten.
     """
     if bias_variance > 0:
         # √(Q Q') − (w² p p' + b²) = w² b² (p − p')² / (√(Q Q') + w² p p' + b²): a sum of non-negative terms.

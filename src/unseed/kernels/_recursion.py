@@ -164,17 +164,8 @@ def ntk_of_scales(
 ) -> Tensor:
     """NTK of the rows of X, biases started from N(0, 1), as a function of scales to be differentiated. Shape (n, n).
 
-    Nearly parallel points lose the digits that `pairs` takes pains to keep; a criterion does not need them.
-
-    Parameters
-    ----------
-    X : Tensor of shape (n, d)
-    input_scale : Tensor of shape (d,) or (1,)
-        Relevance of every feature, or one for all.
-    weight_std, bias_scale : Tensor of shape ()
-    activation : str
-        One whose moments can be differentiated.
-    depth : int
+    ``input_scale`` is the relevance of every feature, (d,), or one for all, (1,). Nearly parallel points lose the digits that
+    `pairs` takes pains to keep; a criterion does not need them.
     """
     moments = resolve_activation(activation).expectations.of_covariance
     if moments is None:

@@ -28,7 +28,7 @@ class Progress:
             print(f"[unseed] {message}, {time.perf_counter() - since:.2f} s")
 
     @contextmanager
-    def steps(self, title: str, total: int) -> Iterator[Any]:
+    def steps(self, title: str, total: int | None) -> Iterator[Any]:
         """Yield a function to call once per step, with figures to show (such as the loss)."""
         if not self.active:
             yield lambda **figures: None

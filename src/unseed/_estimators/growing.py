@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+import torch
 from sklearn.utils.validation import validate_data
 
 from unseed._checks import check_flag
+from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.regressor import IntervalRegressor
-from unseed._estimators.summed import BEGIN_ROWS, SummedRows, rows_to_begin_on
+from unseed._estimators.streams import CheckedPieces
+from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._frames import names_of
 from unseed._machine import resolve_device
@@ -21,7 +24,7 @@ from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
-from unseed.engines import Landmarks, Solver, resolve_engine, resolve_solver
+from unseed.engines import ROWS_AT_A_TIME, Landmarks, Solver, resolve_engine, resolve_solver
 from unseed.errors import InvalidInputError
 from unseed.intervals import resolve_interval
 
@@ -66,17 +69,7 @@ class GrowingRegressor(IntervalRegressor):
             self._held, self._summed = None, None
             check_regularization(self.regularization)
             self._check_options()
-        output_names = names_of(y)
-        allows_any_shape = is_module(self.network)
-        X, y = validate_data(
-            self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=allows_any_shape, reset=is_first
-        )
-        columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        if not is_first:
-            self._check_like_before(X, y, columns.shape[1])
-        self._grow(X, columns)
-        if is_first:
-            self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
+        self._grow(*self._checked(X, y, None if is_first else self._outputs_before()))
         self.is_fitted_ = True
         return self
 
@@ -92,16 +85,17 @@ class GrowingRegressor(IntervalRegressor):
             Such as `unseed.parquet_pieces` gives.
         """
         self._forget()
-        number = 0
-        for piece in pieces:
-            number += 1
-            try:
-                X, y = _two_parts(piece)
-                self.partial_fit(X, y)
-            except ValueError as error:
-                raise InvalidInputError(f"piece {number}: {error}") from error
-        if not number:
-            raise InvalidInputError("pieces is empty: give at least one piece (X, y)")
+        self._held, self._summed = None, None
+        check_regularization(self.regularization)
+        self._check_options()
+        stream = CheckedPieces(pieces, self._checked, Progress(active=bool(self.verbose)))
+        if stream.can_be_passed_over_again:
+            self._look_at(stream)
+        if self._held is None:
+            for X, y in stream.blocks("adding rows"):
+                self._grow(X, y)
+                self.is_fitted_ = True
+        self.is_fitted_ = True
         return self
 
     @abstractmethod
@@ -117,38 +111,97 @@ class GrowingRegressor(IntervalRegressor):
         if not isinstance(self.solver_, Landmarks):
             self._train_exactly(data)
             return
-        rows = rows_to_begin_on(data.X, data.y, data.streams.seed)
-        begun = self._begun(self.solver_, data.X[rows], data.y[rows], data, len(data.X))
-        summed = begun.plus(data.X, data.y, data.progress)
+        look = FirstLook(data.streams.seed).plus(data.X, data.y)
+        begun = self._begun(self.solver_, look, data.streams, data.device, data.progress)
+        with data.progress.steps("adding rows", -(-len(data.X) // ROWS_AT_A_TIME)) as step:
+            summed = begun.plus(data.X, data.y, step)
         if len(data.X) > BEGIN_ROWS:
             self._summed = summed
         else:
             self._held = data.X, data.y
         self._take(summed)
 
-    def _begun(self, solver: Landmarks, X: FloatArray, y: FloatArray, data: TrainingData, n_rows: int) -> SummedRows:
-        scaling = Scaling.fit(X, y, active=bool(self.standardize))
-        method = resolve_interval(self.interval, n_rows, has_posterior=True)
-        return SummedRows.begun(self, method, solver, data._replace(X=X, y=y, scaling=scaling), n_rows)
+    def _begun(
+        self, solver: Landmarks, look: FirstLook, streams: Streams, device: torch.device, progress: Progress
+    ) -> SummedRows:
+        X, y = look.rows()
+        data = TrainingData(
+            X, y, Scaling.fit(X, y, active=check_flag("standardize", self.standardize)), streams, device, progress
+        )
+        method = resolve_interval(self.interval, look.n_rows, has_posterior=True)
+        return SummedRows.begun(self, method, solver, data, look.n_rows)
+
+    def _look_at(self, stream: CheckedPieces) -> None:
+        """A first pass: what is needed to begin, or all rows where these are few."""
+        streams, device = Streams.from_random_state(self.random_state), resolve_device(self.device)
+        look, held, solver = FirstLook(streams.seed), list[Block](), None
+        for X, y in stream.blocks("looking at rows"):
+            look = look.plus(X, y)
+            solver = solver or self._solver_of_many(look.n_rows, device)
+            if solver is None:
+                held.append((X.copy(), y.copy()))
+            else:
+                held.clear()
+        if solver is None:
+            self._held, self.n_rows_ = joined(held), look.n_rows
+        else:
+            self._summed, self.solver_ = self._begun(solver, look, streams, device, stream.progress), solver
+
+    def _solver_of_many(self, n_rows: int, device: torch.device) -> Landmarks | None:
+        """Landmarks, where so many rows are not held."""
+        if n_rows <= BEGIN_ROWS:
+            return None
+        solver = resolve_solver(self.solver, resolve_engine(self.engine), n_rows, device)
+        return solver if isinstance(solver, Landmarks) else None
 
     def _grow(self, X: FloatArray, y: FloatArray) -> None:
         if self._summed is not None:
             self._summed = self._summed.plus(X, y)
         else:
             held = self._rows_that_are_held()
-            if held is not None:
-                X, y = np.concatenate([held[0], X]), np.concatenate([held[1], y])
-            data = self._data(X, y)
-            most = len(X) > BEGIN_ROWS
-            solver = resolve_solver(self.solver, resolve_engine(self.engine), len(X), data.device) if most else None
-            if isinstance(solver, Landmarks):
-                begun = self._begun(solver, X[:BEGIN_ROWS], y[:BEGIN_ROWS], data, len(X))
-                self._summed, self._held, self.solver_ = begun.plus(X, y), None, solver
-            else:
+            X, y = (X, y) if held is None else joined([held, (X, y)])
+            device = resolve_device(self.device)
+            solver = self._solver_of_many(len(X), device)
+            if solver is None:
                 self._held = X, y
+            else:
+                streams, few = Streams.from_random_state(self.random_state), slice(BEGIN_ROWS)
+                look = replace(FirstLook(streams.seed).plus(X[few], y[few]), n_rows=len(X))
+                begun = self._begun(solver, look, streams, device, Progress(active=bool(self.verbose)))
+                self._summed, self._held, self.solver_ = begun.plus(X, y), None, solver
         self.n_rows_ = len(X) if self._summed is None else self._summed.sums.n_rows
         for name in _SOLVED:
             self.__dict__.pop(name, None)
+
+    def _checked(self, X: Any, y: Any, n_outputs: int | None) -> Block:
+        """As arrays like those before, which had so many outputs; None where there were none before."""
+        output_names = names_of(y)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            multi_output=True,
+            y_numeric=True,
+            dtype=np.float64,
+            allow_nd=is_module(self.network),
+            reset=n_outputs is None,
+        )
+        columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        if n_outputs is None:
+            self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
+        elif columns.shape[1] != n_outputs or (y.ndim == 1) != self._single_output:
+            raise InvalidInputError(f"y has {columns.shape[1]} columns, and the rows before had {n_outputs}")
+        elif X.shape[1:] != self._row_shape:
+            raise InvalidInputError(f"X has rows of shape {X.shape[1:]}, and those before had {self._row_shape}")
+        return X, columns
+
+    def _outputs_before(self) -> int:
+        if self._summed is not None:
+            return self._summed.scaling.n_outputs
+        if self._held is not None:
+            return int(self._held[1].shape[1])
+        scaling: Scaling = self._replicates.scaling
+        return scaling.n_outputs
 
     def _data(self, X: FloatArray, y: FloatArray) -> TrainingData:
         scaling = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
@@ -165,19 +218,9 @@ class GrowingRegressor(IntervalRegressor):
         X = scaling.from_network(self._task.X.cpu().numpy())
         return X, scaling.from_labels(self._task.labels[:, 0])
 
-    def _check_like_before(self, X: FloatArray, y: FloatArray, n_outputs: int) -> None:
-        held = self._rows_that_are_held() if self._summed is None else None
-        before = (
-            self._summed.scaling.n_outputs if self._summed is not None else len(held[1][0]) if held is not None else n_outputs
-        )
-        if n_outputs != before or (y.ndim == 1) != self._single_output:
-            raise InvalidInputError(f"y has {n_outputs} columns, and the rows before had {before}")
-        if X.shape[1:] != self._row_shape:
-            raise InvalidInputError(f"X has rows of shape {X.shape[1:]}, and those before had {self._row_shape}")
-
     def __getattr__(self, name: str) -> Any:
         """What a new piece has made out of date is made again when it is asked for."""
-        if name in _SOLVED and "is_fitted_" in vars(self):
+        if name in _SOLVED | {"solver_"} and "is_fitted_" in vars(self):
             if self._summed is not None:
                 self._take(self._summed)
             elif self._held is not None:
@@ -185,11 +228,3 @@ class GrowingRegressor(IntervalRegressor):
             if name in vars(self):
                 return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _two_parts(piece: Any) -> tuple[Any, Any]:
-    try:
-        X, y = piece
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError("a piece should be a pair (X, y)") from error
-    return X, y

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from unseed._estimators.training import TrainingData, check_pnc, choose_for_pnc, mean_of_starts
 from unseed._predictors import CheckedRows, PNCReplicates
-from unseed._progress import Progress
-from unseed._resampling import HashedPlan, hashed
+from unseed._resampling import HashedPlan
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import AutoNetwork, Candidate, Choice, Selection
@@ -24,12 +23,8 @@ from unseed.networks import MLP, InitialMean, resolve_activation
 if TYPE_CHECKING:
     from unseed._estimators.pnc import PNCRegressor
 
-BEGIN_ROWS = 10_000
-"""Rows on which units, network and landmarks are chosen."""
-
 _CHOOSING_ROWS_ON_A_GPU = 4000
 _CANDIDATES_PER_LANDMARK = 2
-_UNLIKE = 8.0  # standard errors by which a mean of the first rows may differ from that of some others
 
 
 @dataclass(frozen=True)
@@ -76,17 +71,15 @@ class SummedRows:
         given = None if estimator.regularization == "auto" else choice.regularization
         return cls(choice, given, start, mean, data.scaling, sums, estimator.noise)
 
-    def plus(self, X: FloatArray, y: FloatArray, progress: Progress | None = None) -> SummedRows:
-        """With further rows (n, d) and labels (n, k), in the user's units."""
+    def plus(self, X: FloatArray, y: FloatArray, step: Callable[[], object] = lambda: None) -> SummedRows:
+        """With further rows (n, d) and labels (n, k), in the user's units; ``step`` is called at every `ROWS_AT_A_TIME`."""
         device, sums = self.sums.kept.X.device, self.sums
-        starts = range(0, len(X), ROWS_AT_A_TIME)
-        with (progress or Progress()).steps("adding rows", len(starts)) as step:
-            for start in starts:
-                rows = X[start : start + ROWS_AT_A_TIME]
-                inputs = torch.tensor(self.scaling.to_network(rows), device=device)
-                labels = torch.tensor(self.scaling.to_labels(y[start : start + ROWS_AT_A_TIME]), device=device)
-                sums = sums.plus(inputs, labels - self.mean(rows, inputs))
-                step()
+        for start in range(0, len(X), ROWS_AT_A_TIME):
+            rows = X[start : start + ROWS_AT_A_TIME]
+            inputs = torch.tensor(self.scaling.to_network(rows), device=device)
+            labels = torch.tensor(self.scaling.to_labels(y[start : start + ROWS_AT_A_TIME]), device=device)
+            sums = sums.plus(inputs, labels - self.mean(rows, inputs))
+            step()
         return replace(self, sums=sums)
 
     def solved(self) -> tuple[PNCReplicates, Choice]:
@@ -103,25 +96,6 @@ class SummedRows:
         replicates = PNCReplicates(trained, plan, self.scaling, kept.X.device, self.mean, checked, self.noise_kind)
         ridge = 1 / (float(trained.spaces.amplitudes[0]) * n)
         return replicates, replace(self.choice, regularization=ridge if self.given is None else self.given)
-
-
-def rows_to_begin_on(X: FloatArray, y: FloatArray, seed: int) -> npt.NDArray[np.int64]:
-    """Positions of the rows on which a model begins: the first ones, or, where these are unlike the others, some of all.
-
-    On the first rows a model begins the same way whether all rows are there or come in pieces. Rows that are sorted, or drift,
-    would mislead it, so the first ones are compared with a sample of all, column by column, in mean and mean square.
-    """
-    first = np.arange(min(len(X), BEGIN_ROWS))
-    if len(X) == len(first):
-        return first
-    sample = np.sort(hashed(np.arange(len(X)), seed, "rows to begin on").argsort(kind="stable")[:BEGIN_ROWS])
-    few, some = (np.column_stack([X[rows], y[rows]]) for rows in (first, sample))
-    centred = few - some.mean(axis=0)
-    spread = np.maximum(some.std(axis=0), np.finfo(np.float64).tiny)
-    moments = np.stack([centred.mean(axis=0) / spread, (centred**2).mean(axis=0) / spread**2 - 1])
-    fourth = (((some - some.mean(axis=0)) / spread) ** 4).mean(axis=0)
-    errors = np.sqrt(2 / BEGIN_ROWS * np.stack([np.ones_like(fourth), np.maximum(fourth, 1)]))
-    return sample if (np.abs(moments) > _UNLIKE * errors).any() else first
 
 
 def _network_to_choose(network: object, data: TrainingData) -> object:

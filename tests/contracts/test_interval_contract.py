@@ -129,6 +129,9 @@ class DrawnReplicates:
     def posterior_variance(self, X):
         return np.ones((9, 2))
 
+    def missed_variance(self, X):
+        return None
+
     misfit_variance = rival_variance = posterior_variance
 
 

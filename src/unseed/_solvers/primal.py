@@ -66,12 +66,15 @@ class Sums:
         """Of features (n, p), labels (n, c) and weights (n,)."""
         n, p = features.shape
         inner, cross = features.new_zeros(p, p), features.new_zeros(p, labels.shape[1])
-        size = max(1, _NUMBERS_AT_A_TIME // p)
+        size, width = max(1, _NUMBERS_AT_A_TIME // p), max(1, -(-p // 4))
+        blocks = [slice(first, min(first + width, p)) for first in range(0, p, width)]
         for start in range(0, n, size):
             rows = slice(start, start + size)
             weighted = (weights[rows, None] * features[rows]).T
-            inner.addmm_(weighted, features[rows])
+            for block in blocks:  # of the lower triangle: five eighths of the products
+                inner[block, : block.stop].addmm_(weighted[block], features[rows, : block.stop])
             cross.addmm_(weighted, labels[rows])
+        inner = inner.tril() + inner.tril(-1).T
         return cls(n, float(weights.sum()), inner, cross, weights @ labels.square())
 
     def __add__(self, other: Sums) -> Sums:

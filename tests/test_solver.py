@@ -92,7 +92,7 @@ def test_the_evidence_is_that_of_the_labels_and_its_slopes_are_its_derivatives()
     for place, slope in enumerate(found.slopes(spaces.sizes)):
         up, down = ([a + sign * step * (i == place) for i, a in enumerate(at)] for sign in (1, -1))
         assert slope == pytest.approx((explained(up).log_evidence - explained(down).log_evidence) / (2 * step), rel=1e-5)
-    best = likeliest_amplitudes(sums, spaces.sizes, [1.0, 1.0]).log().tolist()
+    best = likeliest_amplitudes(sums, spaces, [1.0, 1.0]).log().tolist()
     assert all(explained([a + d for a in best]).log_evidence <= explained(best).log_evidence + 1e-6 for d in (-0.3, 0.3))
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from unseed._solvers.landmarks import Spaces
 from unseed._solvers.primal import NormalEquations, Sums
+
+FloatArray = npt.NDArray[np.float64]
 
 _WIDEST = 25.0
 """Natural logarithm of how far an amplitude may go from its start, either way."""
 
-_STEPS = 12
+_STEPS, _LAST_STEPS = 12, 3
+_FEW_FEATURES = 1024
 
 
 @dataclass(frozen=True)
@@ -79,16 +84,22 @@ def leading(sums: Sums, kept: Tensor) -> Sums:
     return Sums(sums.rows, sums.weight, sums.inner[kept][:, kept], sums.cross[kept], sums.squares)
 
 
-def likeliest_amplitudes(sums: Sums, sizes: Sequence[int], start: Sequence[float]) -> Tensor:
-    """ρ of every space by the evidence of all rows; a dozen factorisations and no pass over the data. Shape (n_spaces,)."""
-    origin = np.log(start)
+def likeliest_amplitudes(sums: Sums, spaces: Spaces, start: Sequence[float]) -> Tensor:
+    """ρ of every space by the evidence of all rows, without a pass over them. Shape (n_spaces,).
 
-    def cost(log_ratios: np.ndarray) -> tuple[float, np.ndarray]:
-        amplitudes = torch.tensor(np.exp(origin + log_ratios)).to(sums.inner)
-        scales = amplitudes.sqrt().repeat_interleave(torch.tensor(list(sizes), device=amplitudes.device))
+    Where there are many features it is climbed with the better half of the landmarks first, at an eighth of the cost of a step.
+    """
+    origin, steps = np.log(start), _STEPS
+    if len(sums.inner) > _FEW_FEATURES:
+        half = spaces.half()
+        origin, steps = likeliest_amplitudes(leading(sums, spaces.leading), half, start).log().cpu().numpy(), _LAST_STEPS
+
+    def cost(log_ratios: FloatArray) -> tuple[float, FloatArray]:
+        scales = replace(spaces, amplitudes=torch.tensor(np.exp(origin + log_ratios)).to(sums.inner)).scales
         explained = Explained.of(scaled(sums, scales))
-        return -explained.log_evidence / sums.weight, -np.array(explained.slopes(sizes)) / sums.weight
+        return -explained.log_evidence / sums.weight, -np.array(explained.slopes(spaces.sizes)) / sums.weight
 
-    bounds = [(-_WIDEST, _WIDEST)] * len(sizes)
-    found = minimize(cost, np.zeros(len(sizes)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS})
+    bounds = [(-_WIDEST, _WIDEST)] * len(origin)
+    at = np.zeros(len(origin))
+    found = minimize(cost, at, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps})
     return torch.tensor(np.exp(origin + found.x)).to(sums.inner)

@@ -103,6 +103,11 @@ class Spaces:
         """Of every feature, whether it belongs to the better half of its space's landmarks. Shape (p,), bool."""
         return torch.cat([torch.arange(size) < (size + 1) // 2 for size in self.sizes]).to(self.amplitudes.device)
 
+    def half(self) -> Spaces:
+        """The spaces of the better half of the landmarks."""
+        kept = [(space, (len(space) + 1) // 2) for space in self.spaces]
+        return Spaces([Space(space.network, space.landmarks[:m], space.root[:m, :m]) for space, m in kept], self.amplitudes)
+
     def bare(self, X: Tensor) -> Tensor:
         """Features without amplitudes. Shape (n, p)."""
         return torch.cat([space(X)[0] for space in self.spaces], dim=1)

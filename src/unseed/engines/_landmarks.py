@@ -160,7 +160,7 @@ class LandmarkReplicates(Trained):
             Finding(
                 "variance that the landmarks leave out, over what the rows leave unknown",
                 float(left_out / known.clamp_min(torch.finfo(known.dtype).tiny)),
-                10.0,
+                3.0,
                 "the function has more structure than so many landmarks hold, or jumps: give solver=Landmarks(count=...) more "
                 "of them, or solver='all_rows'",
                 "The landmarks hold what the rows can say.",

@@ -68,7 +68,7 @@ class RowSums:
         replicates = self.plan.summed(self.summands)
         total = reduce(Sums.__add__, (replicates[r] for r in self.plan.reference))
         if given is None:
-            amplitudes = likeliest_amplitudes(total, self.spaces.sizes, start)
+            amplitudes = likeliest_amplitudes(total, self.spaces, start)
         else:
             amplitudes = torch.tensor(start).to(total.inner) * (given / start[0])
         spaces = replace(self.spaces, amplitudes=amplitudes)
@@ -110,7 +110,7 @@ def _missed_share(spaces: Spaces, whole: Explained, half: Explained, X: Tensor) 
 
 def landmark_count(n_rows: int, n_spaces: int, device: torch.device) -> int:
     """Landmarks of each space: as many as keep the sums to a minute or so on two cores, a few seconds on a GPU."""
-    fewest, most, budget = (2048, 4096, 2.0e13) if device.type == "cuda" else (512, 2048, 1.0e12)
+    fewest, most, budget = (2048, 4096, 2.0e13) if device.type == "cuda" else (512, 1536, 1.0e12)
     return int(min(most, max(fewest, math.sqrt(budget / n_rows) / n_spaces)))
 
 

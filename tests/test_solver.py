@@ -159,7 +159,7 @@ def test_the_truth_is_covered_and_parts_are_named(many):
 
 def test_a_saved_model_says_the_same(many, tmp_path):
     _, _, model = many
-    points, _ = rows(50, seed=1)
+    points, _ = rows(100, seed=1)
     model.save(tmp_path / "model")
     again = PNCRegressor.load(tmp_path / "model")
     assert again.solver_ == model.solver_
@@ -169,8 +169,10 @@ def test_a_saved_model_says_the_same(many, tmp_path):
         ):
             np.testing.assert_array_equal(mine, theirs)
     assert str(again.diagnose(points)) == str(model.diagnose(points))
+    few = PNCRegressor(network=RELU, solver=Landmarks(count=50), random_state=0).fit(points, truth(points))
+    few.save(tmp_path / "few")
     with pytest.raises(InvalidInputError, match="has its rows no longer"):
-        again.partial_fit(points, truth(points))
+        PNCRegressor.load(tmp_path / "few").partial_fit(points, truth(points))
 
 
 def test_a_model_of_few_rows_grows(tmp_path):

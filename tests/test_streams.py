@@ -1,10 +1,20 @@
 """Rows that come in pieces: from lists, files, memory maps and clusters, interrupted and refused; always the same model."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from unseed import MLP, Exact, Landmarks, PNCRegressor
-from unseed._estimators import first_look
+from unseed._estimators import checkpoint, first_look
+from unseed._estimators.summed import SummedRows
+from unseed.errors import InvalidInputError, ModelFileError
 
 RELU = MLP(depth=1, activation="relu", bias_scale=1.0, scale_inputs=True)
 OPTIONS = {"network": RELU, "solver": Landmarks(count=100), "random_state": 0}
@@ -19,12 +29,16 @@ def rows(n, seed=0, noise=0.3):
 POINTS, _ = rows(60, seed=1)
 
 
-@pytest.fixture(scope="module")
-def data():
-    """Sorted, so that a model that begins on the first rows is another one."""
+def sorted_rows():
+    """A model that begins on the first of them is another one."""
     X, y = rows(14_000)
     order = np.argsort(X[:, 0])
     return X[order], y[order]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sorted_rows()
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +101,170 @@ def test_no_more_is_held_than_the_rows_to_begin_on(data, monkeypatch):
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(look.rows()[0], look.sample[0])  # sorted rows
     assert look.n_rows == 14_000
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from test_streams import OPTIONS, Pieces, sorted_rows
+from unseed import PNCRegressor
+from unseed._estimators import checkpoint
+
+checkpoint._SHARE = float("inf")  # at every piece
+
+def until_the_middle(pieces):
+    for number, piece in enumerate(pieces):
+        if number == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield piece
+
+class KilledInTheSecondPass(Pieces):
+    def __iter__(self):
+        return super().__iter__() if self.passes == 0 else until_the_middle(super().__iter__())
+
+pieces = KilledInTheSecondPass(sorted_rows())
+PNCRegressor(**OPTIONS).fit_stream(pieces, sys.argv[2])
+"""
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Rows that are added up, piece by piece; a checkpoint is written after each."""
+    monkeypatch.setattr(checkpoint, "_SHARE", float("inf"))
+    added, plus = [], SummedRows.plus
+
+    def counting(self, X, y, *others):
+        added.append(len(X))
+        return plus(self, X, y, *others)
+
+    monkeypatch.setattr(SummedRows, "plus", counting)
+    return added
+
+
+def test_a_fit_that_was_killed_goes_on_with_the_same_numbers(data, whole, counted, tmp_path):
+    arguments = [sys.executable, "-c", KILLED, os.path.dirname(__file__), str(tmp_path / "far")]
+    assert subprocess.run(arguments, check=False).returncode == -signal.SIGKILL
+    pieces = Pieces(data)
+    model = PNCRegressor(**OPTIONS).fit_stream(pieces, tmp_path / "far")
+    assert pieces.passes == 1
+    assert counted == [1700, 1700, 1700, 400]  # five pieces were there
+    assert_same(model, whole)
+    with pytest.raises(ModelFileError, match=r"goes on from it|fit_stream\(pieces, checkpoint"):
+        PNCRegressor.load(tmp_path / "far")
+
+
+def test_a_generator_goes_on_too(data, counted, tmp_path):
+    uninterrupted = PNCRegressor(**OPTIONS).fit_stream(iter(Pieces(data)))
+
+    def breaks():
+        for number, piece in enumerate(Pieces(data)):
+            if number == 7:
+                raise KeyboardInterrupt
+            yield piece
+
+    with pytest.raises(KeyboardInterrupt):
+        PNCRegressor(**OPTIONS).fit_stream(breaks(), tmp_path / "here")
+    counted.clear()
+    again = PNCRegressor(**OPTIONS).fit_stream(iter(Pieces(data)), tmp_path / "here")
+    assert sum(counted) == 14_000 - 7 * 1700
+    assert_same(again, uninterrupted)
+
+
+def test_a_checkpoint_is_written_in_a_small_part_of_the_time(whole, monkeypatch, tmp_path):
+    clock, written = [0.0], []
+
+    def write(*_):
+        written.append(clock[0])
+        clock[0] += 3.0
+
+    monkeypatch.setattr(checkpoint, "write_model", write)
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    kept = checkpoint.Checkpoint(tmp_path / "new", "PNCRegressor", {}, _begun=0.0)
+    for second in range(1000):
+        clock[0] = max(clock[0], float(second))
+        kept.write_if_due(whole._summed, Landmarks())
+    assert written[0] == 0
+    assert 10 <= len(written) <= 17
+    assert 3 * len(written) <= 0.05 * 1000 + 3
+
+
+@pytest.fixture
+def half_way(data, counted, tmp_path):
+    PNCRegressor(**OPTIONS).fit_stream(Pieces(data), tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"options": {"random_state": 1}}, "is of another model \\(random_state differs\\)"),
+        ({"options": {"solver": Landmarks(count=50)}}, "is of another model \\(solver differs\\)"),
+        ({"data": lambda X, y: (X, y + 1)}, "is of other data"),
+        ({"data": lambda X, y: (X[:, :2], y)}, "is of other data"),
+        ({"data": lambda X, y: (X[:13_000], y[:13_000])}, "the pieces come to 13,000 rows, and 14,000 had been added"),
+        ({"data": lambda X, y: (X[:500], y[:500])}, "is of other data"),
+        ({"file": "tensors.safetensors"}, "was changed after it was saved"),
+        ({"file": "model.json"}, "was changed after it was saved.*begin anew in another folder"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused(data, half_way, change, words):
+    before = {file.name: file.read_bytes() for file in half_way.iterdir()}
+    if "file" in change:
+        damaged = half_way / change["file"]
+        damaged.write_bytes(before[damaged.name][:2000] + b"!!" + before[damaged.name][2002:])
+    pieces = Pieces(change.get("data", lambda *both: both)(*data))
+    with pytest.raises(InvalidInputError, match=words) as caught:
+        PNCRegressor(**OPTIONS | change.get("options", {})).fit_stream(pieces, half_way)
+    assert not str(caught.value).startswith("piece")
+    if "file" not in change:
+        assert {file.name: file.read_bytes() for file in half_way.iterdir()} == before
+    else:
+        damaged.write_bytes(before[damaged.name])
+    PNCRegressor(**OPTIONS | {"verbose": False, "n_jobs": 1}).fit_stream(Pieces(data), half_way)
+
+
+def test_a_folder_of_something_else_is_no_checkpoint(data, whole, tmp_path):
+    whole.save(tmp_path / "model")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+    for name, words in (("model", "holds a PNCRegressor and not a"), ("full", "holds no unseed model")):
+        pieces = Pieces(data)
+        with pytest.raises(InvalidInputError, match=words):
+            PNCRegressor(**OPTIONS).fit_stream(pieces, tmp_path / name)
+        assert pieces.passes == 0
+    assert_same(PNCRegressor.load(tmp_path / "model"), whole)
+
+
+def test_a_full_disk_leaves_the_checkpoint_that_was_there(data, whole, counted, tmp_path, monkeypatch):
+    folder, write, files = tmp_path / "kept", Path.write_bytes, []
+
+    def write_until_full(self, content):
+        files.append(self.name)
+        if files.count("tensors.safetensors") == 4:
+            write(self, content[:1000])
+            raise OSError(28, "No space left on device")
+        return write(self, content)
+
+    monkeypatch.setattr(Path, "write_bytes", write_until_full)
+    with pytest.raises(ModelFileError, match=r"No space left on device.*free space.*what was there is still there"):
+        PNCRegressor(**OPTIONS).fit_stream(Pieces(data), folder)
+    monkeypatch.undo()
+    assert [file.name for file in tmp_path.iterdir()] == ["kept"]
+    assert json.loads((folder / "model.json").read_text())["fitted"]["summed"]["sums"]["n_rows"] == 3 * 1700
+    assert_same(PNCRegressor(**OPTIONS).fit_stream(Pieces(data), folder), whole)
+
+
+def test_a_model_that_was_read_takes_further_rows(data, whole, tmp_path):
+    X, y = rows(3000, seed=5)
+    whole.save(tmp_path / "model")
+    here = PNCRegressor(**OPTIONS).fit(*data).partial_fit(X, y)
+    again = PNCRegressor.load(tmp_path / "model").partial_fit(X, y)
+    assert_same(again, here)
+    names = [name for name, table in json.loads((tmp_path / "model" / "model.json").read_text())["tensors"].items()]
+    halves = [name for name in names if name.endswith(".inner")]
+    assert len(halves) == len(whole._summed.sums.summands)
+
+
+def test_sums_are_kept_in_half(whole):
+    state = whole._summed.sums.summands[0].state()
+    assert state["inner"].numel() == 100 * 101 // 2

@@ -231,7 +231,7 @@ class HashedPlan:
         is_known = law in ("all", "parts", "halves", "bootstrap") and all(
             type(total) is float and total > 0 for total in totals
         )
-        if not is_known or len(totals) != (count if not plan.with_all else 1 + count):
+        if not is_known or len(totals) not in (0, plan.n_replicates):  # none before the first row
             raise record.fault("the plan of resamples does not fit together")
         return plan
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from sklearn.utils.validation import validate_data
 
 from unseed._checks import check_flag
+from unseed._estimators.checkpoint import Checkpoint
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.regressor import IntervalRegressor
 from unseed._estimators.streams import CheckedPieces
@@ -24,6 +26,7 @@ from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
+from unseed._state import State
 from unseed.engines import ROWS_AT_A_TIME, Landmarks, Solver, resolve_engine, resolve_solver
 from unseed.errors import InvalidInputError
 from unseed.intervals import resolve_interval
@@ -38,19 +41,9 @@ class GrowingRegressor(IntervalRegressor):
 
     solver: str | Solver = "auto"
 
+    solver_: Solver = field(init=False)
     _held: tuple[FloatArray, FloatArray] | None = field(init=False, default=None)
     _summed: SummedRows | None = field(init=False, default=None)
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        self._held, self._summed = None, None
-        return super().fit(X, y)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Take further rows, any number at a time.
@@ -66,14 +59,14 @@ class GrowingRegressor(IntervalRegressor):
         """
         is_first = "is_fitted_" not in vars(self)
         if is_first:
-            self._held, self._summed = None, None
+            self._forget()
             check_regularization(self.regularization)
             self._check_options()
         self._grow(*self._checked(X, y, None if is_first else self._outputs_before()))
         self.is_fitted_ = True
         return self
 
-    def fit_stream(self, pieces: Iterable[Piece]) -> Self:
+    def fit_stream(self, pieces: Iterable[Piece], checkpoint: str | Path | None = None) -> Self:
         """Train on pieces (X, y) of any size, of which no more are held than a few.
 
         Pieces that can be passed over again (a list, an object with ``__iter__``) are passed over twice: once to see what rows
@@ -83,20 +76,34 @@ class GrowingRegressor(IntervalRegressor):
         ----------
         pieces : iterable of (X, y)
             Such as `unseed.parquet_pieces` gives.
+        checkpoint : str or Path, optional
+            Folder in which what is known of many rows is written down now and then, in at most a twentieth of the time. Where
+            it is there already, the same pieces are gone on with after the last row that it knows.
         """
         self._forget()
-        self._held, self._summed = None, None
         check_regularization(self.regularization)
         self._check_options()
+        kept = None if checkpoint is None else Checkpoint(checkpoint, type(self).__name__, self.get_params(deep=False))
         stream = CheckedPieces(pieces, self._checked, Progress(active=bool(self.verbose)))
-        if stream.can_be_passed_over_again:
-            self._look_at(stream)
-        if self._held is None:
-            for X, y in stream.blocks("adding rows"):
-                self._grow(X, y)
-                self.is_fitted_ = True
+        before = None if kept is None else kept.read(resolve_device(self.device))
+        start = 0
+        if before is not None:
+            self._summed, self.solver_ = before
+            start = before[0].sums.n_rows
+        is_added_up = before is not None or not stream.can_be_passed_over_again or self._look_at(stream)
+        if kept is not None:
+            stream = replace(stream, check_identity=lambda rows: kept.check_rows(f"{self._names()} {rows}"))
+        for X, y in stream.blocks("adding rows", start) if is_added_up else ():
+            self._grow(X, y)
+            self.is_fitted_ = True
+            if kept is not None:
+                kept.write_if_due(self._summed, self.solver_)
         self.is_fitted_ = True
         return self
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._held, self._summed = None, None
 
     @abstractmethod
     def _train_exactly(self, data: TrainingData) -> None:
@@ -131,8 +138,8 @@ class GrowingRegressor(IntervalRegressor):
         method = resolve_interval(self.interval, look.n_rows, has_posterior=True)
         return SummedRows.begun(self, method, solver, data, look.n_rows)
 
-    def _look_at(self, stream: CheckedPieces) -> None:
-        """A first pass: what is needed to begin, or all rows where these are few."""
+    def _look_at(self, stream: CheckedPieces) -> bool:
+        """A first pass: what is needed to begin, or all rows where these are few; whether they are to be added up."""
         streams, device = Streams.from_random_state(self.random_state), resolve_device(self.device)
         look, held, solver = FirstLook(streams.seed), list[Block](), None
         for X, y in stream.blocks("looking at rows"):
@@ -146,6 +153,8 @@ class GrowingRegressor(IntervalRegressor):
             self._held, self.n_rows_ = joined(held), look.n_rows
         else:
             self._summed, self.solver_ = self._begun(solver, look, streams, device, stream.progress), solver
+            self.n_rows_ = 0
+        return solver is not None
 
     def _solver_of_many(self, n_rows: int, device: torch.device) -> Landmarks | None:
         """Landmarks, where so many rows are not held."""
@@ -195,6 +204,9 @@ class GrowingRegressor(IntervalRegressor):
             raise InvalidInputError(f"X has rows of shape {X.shape[1:]}, and those before had {self._row_shape}")
         return X, columns
 
+    def _names(self) -> list[str]:
+        return [str(name) for name in (*getattr(self, "feature_names_in_", ()), *(self._output_names or ()))]
+
     def _outputs_before(self) -> int:
         if self._summed is not None:
             return self._summed.scaling.n_outputs
@@ -207,6 +219,9 @@ class GrowingRegressor(IntervalRegressor):
         scaling = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
         streams, progress = Streams.from_random_state(self.random_state), Progress(active=bool(self.verbose))
         return TrainingData(X, y, scaling, streams, resolve_device(self.device), progress)
+
+    def _state(self) -> State:
+        return super()._state() if self._summed is None else {**super()._state(), "summed": self._summed.state()}
 
     def _rows_that_are_held(self) -> tuple[FloatArray, FloatArray] | None:
         """Rows so far; those of `fit` are what the networks were trained on."""

@@ -291,6 +291,8 @@ class PNCRegressor(GrowingRegressor):
         self._task = task if len(task.X) else None
         # models of 0.1.0 know of no other solver
         self.solver_ = record.option("solver", Exact, Landmarks) if "solver" in record.facts else Exact()
+        if "summed" in record.facts:
+            self._summed = SummedRows.restore(record.part("summed"), self.initial_mean, device)
         self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
         return self._replicates.scaling
 

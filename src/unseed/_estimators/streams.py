@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,31 @@ from typing import Any
 from unseed._estimators.first_look import Block
 from unseed._pieces import Piece
 from unseed._progress import Progress
+from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
 
+_IDENTITY_ROWS = 1000
 _ROWS_AT_A_TIME = 1 << 16  # between two occasions to write down how far one is
+
+
+class Identity:
+    """Fingerprint of the first rows, the same however they are cut into pieces."""
+
+    def __init__(self) -> None:
+        self._digests, self._missing = (hashlib.sha256(), hashlib.sha256()), _IDENTITY_ROWS
+
+    def plus(self, X: FloatArray, y: FloatArray) -> bool:
+        """See further rows; whether the last of the first ones were among them."""
+        if self._missing == 0:
+            return False
+        for digest, values in zip(self._digests, (X, y), strict=True):
+            digest.update(f"{values.shape[1:]}".encode() if self._missing == _IDENTITY_ROWS else b"")
+            digest.update(values[: self._missing].tobytes())
+        self._missing = max(0, self._missing - len(X))
+        return self._missing == 0
+
+    def __str__(self) -> str:
+        return " ".join(digest.hexdigest() for digest in self._digests)
 
 
 @dataclass(frozen=True)
@@ -24,11 +47,14 @@ class CheckedPieces:
     check : callable
         Makes arrays of X and y; its third argument is the number of outputs of the pieces before, None for the first piece.
     progress : Progress
+    check_identity : callable
+        Is told the `Identity` of the rows before those are given that are no longer part of it.
     """
 
     pieces: Iterable[Piece]
     check: Callable[[Any, Any, int | None], Block]
     progress: Progress
+    check_identity: Callable[[str], None] = lambda identity: None
 
     @property
     def can_be_passed_over_again(self) -> bool:
@@ -37,22 +63,25 @@ class CheckedPieces:
 
     def blocks(self, title: str, start: int = 0) -> Iterator[Block]:
         """Rows from a position on, some at a time, with a bar that is called ``title``."""
-        n_outputs, number, position = None, 0, 0
+        n_outputs, number, position, identity = None, 0, 0, Identity()
         total = len(self.pieces) if isinstance(self.pieces, Sized) else None
         with self.progress.steps(title, total) as step:
             for number, piece in enumerate(self.pieces, 1):
                 try:
-                    X, y = _two_parts(piece)
-                    X, y = self.check(X, y, n_outputs)
-                    n_outputs = y.shape[1]
-                    for first in range(max(start - position, 0), len(X), _ROWS_AT_A_TIME):
-                        yield X[first : first + _ROWS_AT_A_TIME], y[first : first + _ROWS_AT_A_TIME]
+                    X, y = self.check(*_two_parts(piece), n_outputs)
                 except ValueError as error:
                     raise InvalidInputError(f"piece {number}: {error}") from error
+                n_outputs = y.shape[1]
+                if identity.plus(X, y):
+                    self.check_identity(str(identity))
+                for first in range(max(start - position, 0), len(X), _ROWS_AT_A_TIME):
+                    yield X[first : first + _ROWS_AT_A_TIME], y[first : first + _ROWS_AT_A_TIME]
                 position += len(X)
                 step()
         if not number:
             raise InvalidInputError("pieces is empty: give at least one piece (X, y)")
+        if position < _IDENTITY_ROWS:
+            self.check_identity(str(identity))
         if position < start:
             raise InvalidInputError(
                 f"the pieces come to {position:,} rows, and {start:,} had been added when the checkpoint was written: give "

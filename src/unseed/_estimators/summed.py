@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +15,11 @@ from unseed._resampling import HashedPlan
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import AutoNetwork, Candidate, Choice, Selection
+from unseed._state import Record, State
 from unseed.engines import ROWS_AT_A_TIME, KernelEngine, Landmarks, RowSums, landmark_count, spaces_among
 from unseed.intervals import IntervalMethod, hashed_plan
 from unseed.losses import check_labels, resolve_loss
-from unseed.networks import MLP, InitialMean, resolve_activation
+from unseed.networks import MLP, InitialMean, resolve_activation, restore_initial_mean
 
 if TYPE_CHECKING:
     from unseed._estimators.pnc import PNCRegressor
@@ -81,6 +82,33 @@ class SummedRows:
             sums = sums.plus(inputs, labels - self.mean(rows, inputs))
             step()
         return replace(self, sums=sums)
+
+    def state(self) -> State:
+        """Everything; matrices in half."""
+        own = {name: getattr(self, name) for name in ("given", "noise_kind")}
+        choice = {field.name: getattr(self.choice, field.name) for field in fields(self.choice)}
+        parts = {"initial_mean": self.mean.state(), "scaling": self.scaling.state(), "sums": self.sums.state()}
+        return {**own, "start": list(self.start), "choice": choice, **parts}
+
+    @classmethod
+    def restore(cls, record: Record, given_mean: object, device: torch.device) -> SummedRows:
+        """From `state`; ``given_mean`` is the function that the estimator was given, where it was one."""
+        choice, scaling = record.part("choice"), Scaling.restore(record.part("scaling"))
+        sums = RowSums.restore(record.part("sums"), scaling.x_mean.size, scaling.n_outputs, device)
+        network, selection = choice.option("network", MLP), choice.option("selection", Selection, type(None))
+        mean = restore_initial_mean(record.part("initial_mean"), network, sums.kept.X[:2], scaling, given_mean)
+        start = tuple(record.fact("start", list))
+        if len(start) != len(sums.spaces.spaces) or not all(type(one) is float and one > 0 for one in start):
+            raise record.fault("every space needs an amplitude to begin with")
+        return cls(
+            Choice(network, choice.option("regularization", float, int), selection),
+            record.option("given", float, int, type(None)),
+            start,
+            mean,
+            scaling,
+            sums,
+            record.fact("noise_kind", str),
+        )
 
     def solved(self) -> tuple[PNCReplicates, Choice]:
         """Networks of every replicate, and the choice with the λ that all rows speak for."""

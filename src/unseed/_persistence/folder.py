@@ -72,7 +72,7 @@ def write_model(path: str | Path, kind: str, parameters: Mapping[str, Any], stat
         "format_version": FORMAT_VERSION,
         "unseed_version": __version__,
         "kind": kind,
-        "parameters": _described_parameters(parameters),
+        "parameters": described(parameters),
         "fitted": facts,
         "tensors": table,
         "files": {name: {"bytes": len(content), _DIGEST: _digest(content)} for name, content in files.items()},
@@ -95,7 +95,7 @@ def bytes_of(state: State, parameters: Mapping[str, Any]) -> int:
 
 def code_among(parameters: Mapping[str, Any]) -> list[str]:
     """Names of the constructor arguments that are functions or objects of others, and must be given again."""
-    return [name for name, value in _described_parameters(parameters).items() if value == _GIVEN]
+    return [name for name, value in described(parameters).items() if value == _GIVEN]
 
 
 def kind_of(path: str | Path) -> str:
@@ -111,12 +111,13 @@ def read_model(path: str | Path, kind: str, given: Mapping[str, Any]) -> tuple[d
     document = _description(path)
     if document.get("kind") != kind:
         other = str(document.get("kind"))[:60]
-        raise ModelFileError(f"{path} holds a {other} and not a {kind}; use {other}.load({str(path)!r})")
+        remedy = "fit_stream(pieces, checkpoint=...) goes on from it" if " " in other else f"use {other}.load({str(path)!r})"
+        raise ModelFileError(f"{path} holds a {other} and not a {kind}; {remedy}")
     source, tensors_file = str(Path(path) / DESCRIPTION), str(Path(path) / TENSORS)
-    described, facts = document.get("parameters"), document.get("fitted")
-    if not isinstance(described, dict) or not isinstance(facts, dict):
+    arguments, facts = document.get("parameters"), document.get("fitted")
+    if not isinstance(arguments, dict) or not isinstance(facts, dict):
         raise ModelFileError(f"{source} is damaged; save the model again")
-    missing = {name for name, value in described.items() if value == _GIVEN}
+    missing = {name for name, value in arguments.items() if value == _GIVEN}
     for name in sorted(missing - given.keys()):
         raise ModelFileError(
             f"{path}: {name} is code of your own, which no file of unseed holds; give it again: "
@@ -126,7 +127,7 @@ def read_model(path: str | Path, kind: str, given: Mapping[str, Any]) -> tuple[d
         raise ModelFileError(f"{path}: {name} was given, and is stored with the model (or no argument at all); leave it out")
     arrays = tensors_from_bytes(_file(path, document, TENSORS), document.get("tensors"), tensors_file)
     parameters = {
-        name: given[name] if name in missing else decode_option(source, name, value, {}) for name, value in described.items()
+        name: given[name] if name in missing else decode_option(source, name, value, {}) for name, value in arguments.items()
     }
     return parameters, Record(source, decode(source, facts, parameters), arrays)
 
@@ -144,14 +145,15 @@ def read_document(path: str | Path, name: str) -> Any:
     return json.loads(_file(path, _description(path), name))
 
 
-def _described_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    described: dict[str, Any] = {}
+def described(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor arguments as JSON; those that are code are marked."""
+    found: dict[str, Any] = {}
     for name, value in parameters.items():
         try:
-            described[name] = describe(value)
+            found[name] = describe(value)
         except NotDescribableError:
-            described[name] = _GIVEN
-    return described
+            found[name] = _GIVEN
+    return found
 
 
 def _documents(extra: Mapping[str, Any]) -> dict[str, bytes]:

@@ -10,6 +10,8 @@ import torch
 from scipy.linalg import lapack
 from torch import Tensor
 
+from unseed._solvers.cholesky import packed, unpacked
+from unseed._state import Record, State
 from unseed.errors import SingularKernelError
 from unseed.kernels import PopulationKernel, Profile
 from unseed.networks import MLP
@@ -118,6 +120,28 @@ class Spaces:
         features = torch.cat([features for features, _ in found], dim=1)
         prior = torch.stack([prior for _, prior in found], dim=1) @ self.amplitudes
         return features * self.scales, prior
+
+    def state(self) -> State:
+        """Networks and landmarks, amplitudes, and triangles in half."""
+        kept: State = {"networks": [space.network for space in self.spaces], "amplitudes": self.amplitudes}
+        for place, space in enumerate(self.spaces):
+            kept |= {f"landmarks_{place}": space.landmarks, f"root_{place}": packed(space.root)}
+        return kept
+
+    @classmethod
+    def restore(cls, record: Record, n_features: int, device: torch.device) -> Spaces:
+        """From `state`."""
+        spaces = []
+        for place, network in enumerate(record.fact("networks", list)):
+            if not isinstance(network, MLP):
+                raise record.fault("a network of infinite width must be an MLP")
+            network.first_layer_factors(n_features)
+            landmarks = record.tensor(f"landmarks_{place}", device, None, n_features)
+            entries = record.tensor(f"root_{place}", device, len(landmarks) * (len(landmarks) + 1) // 2)
+            spaces.append(Space(network, landmarks, unpacked(entries, len(landmarks))))
+        if not spaces or not all(bool((space.root.diagonal() > 0).all()) for space in spaces):
+            raise record.fault("a factor of the landmarks is singular")
+        return cls(spaces, record.tensor("amplitudes", device, len(spaces)))
 
     def gram(self, X: Tensor) -> Tensor:
         """Prior covariance Σ ρ k(x, x') of points. Shape (n, n)."""

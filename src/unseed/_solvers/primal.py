@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from unseed._solvers.cholesky import JITTERS, jittered_cholesky, solve_with_factor
+from unseed._solvers.cholesky import JITTERS, jittered_cholesky, packed, solve_with_factor, unpacked
 from unseed._solvers.ridge import WeightedRidge, factorise, pivot_ratio
+from unseed._state import Record, State
 from unseed.errors import SingularKernelError
 
 _NUMBERS_AT_A_TIME = 1 << 22  # of features times weights, of which no whole copy is made
@@ -79,6 +80,18 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
+    def state(self) -> State:
+        """Everything; the matrix in half."""
+        return {**{field.name: getattr(self, field.name) for field in fields(self)}, "inner": packed(self.inner)}
+
+    @classmethod
+    def restore(cls, record: Record, n_features: int, n_outputs: int, device: torch.device) -> Sums:
+        """From `state`."""
+        inner = unpacked(record.tensor("inner", device, n_features * (n_features + 1) // 2), n_features)
+        rows, weight = record.whole_number("rows"), record.fact("weight", float)
+        cross, squares = record.tensor("cross", device, n_features, n_outputs), record.tensor("squares", device, n_outputs)
+        return cls(rows, weight, inner + inner.tril(-1).T, cross, squares)
 
 
 @dataclass(frozen=True)

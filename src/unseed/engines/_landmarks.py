@@ -12,11 +12,10 @@ from torch import Tensor
 from unseed._findings import Finding
 from unseed._resampling import hashed
 from unseed._solvers.cholesky import packed, unpacked
-from unseed._solvers.landmarks import Space, Spaces
+from unseed._solvers.landmarks import Spaces
 from unseed._state import Record, State
 from unseed.engines._protocol import CONVERGED, Capability, LeftOut, Trained
 from unseed.engines._task import NewPoints, Probe
-from unseed.networks import MLP
 
 KEPT_ROWS = 4096
 """Rows whose errors are looked at: those with the smallest hashes, whatever the order and the pieces in which they come."""
@@ -47,6 +46,17 @@ class KeptRows:
         order = hashed(positions.cpu().numpy(), 0, "kept rows").argsort(kind="stable")[:KEPT_ROWS]
         chosen = torch.from_numpy(np.sort(order)).to(X.device)
         return KeptRows(positions[chosen], torch.cat([self.X, X])[chosen], torch.cat([self.labels, labels])[chosen])
+
+    def state(self) -> State:
+        """Everything."""
+        return {"positions": self.positions, "X": self.X, "labels": self.labels}
+
+    @classmethod
+    def restore(cls, record: Record, n_features: int, n_outputs: int, device: torch.device) -> KeptRows:
+        """From `state`."""
+        positions = record.tensor("positions", device, None, dtype="int64")
+        X = record.tensor("X", device, len(positions), n_features)
+        return cls(positions, X, record.tensor("labels", device, len(positions), n_outputs))
 
 
 @dataclass(frozen=True)
@@ -170,18 +180,12 @@ class LandmarkReplicates(Trained):
 
     def state(self) -> State:
         """Everything; triangles in half."""
-        spaces = [
-            {f"landmarks_{place}": space.landmarks, f"root_{place}": packed(space.root)}
-            for place, space in enumerate(self.spaces.spaces)
-        ]
         return {
             "kind": "landmarks",
-            "networks": [space.network for space in self.spaces.spaces],
-            **{name: tensor for space in spaces for name, tensor in space.items()},
-            "amplitudes": self.spaces.amplitudes,
+            **self.spaces.state(),
             "factor": packed(self.factor),
             **{name: getattr(self, name) for name in ("coefficients", "centre", "noise", "residual", "missed")},
-            **{name: getattr(self.kept, name) for name in ("positions", "X", "labels")},
+            **self.kept.state(),
             "n_rows": self.n_rows,
             "has_all_rows": self.has_all_rows,
         }
@@ -189,31 +193,21 @@ class LandmarkReplicates(Trained):
     @classmethod
     def restore(cls, record: Record, n_features: int, n_outputs: int, device: torch.device) -> LandmarkReplicates:
         """From `state`."""
-        spaces = []
-        for place, network in enumerate(record.fact("networks", list)):
-            if not isinstance(network, MLP):
-                raise record.fault("a network of infinite width must be an MLP")
-            network.first_layer_factors(n_features)
-            landmarks = record.tensor(f"landmarks_{place}", device, None, n_features)
-            entries = record.tensor(f"root_{place}", device, len(landmarks) * (len(landmarks) + 1) // 2)
-            spaces.append(Space(network, landmarks, unpacked(entries, len(landmarks))))
-        p = sum(map(len, spaces))
+        spaces = Spaces.restore(record, n_features, device)
+        p = sum(spaces.sizes)
         factor = unpacked(record.tensor("factor", device, p * (p + 1) // 2), p)
-        if not spaces or not all(bool((root.diagonal() > 0).all()) for root in (factor, *(space.root for space in spaces))):
+        if not bool((factor.diagonal() > 0).all()):
             raise record.fault("a factor of the landmarks is singular")
-        positions = record.tensor("positions", device, None, dtype="int64")
-        n_kept = len(positions)
-        kept = record.tensor("X", device, n_kept, n_features), record.tensor("labels", device, n_kept, n_outputs)
         noise, residual, missed = (record.tensor(name, device, n_outputs) for name in ("noise", "residual", "missed"))
         return cls(
-            Spaces(spaces, record.tensor("amplitudes", device, len(spaces))),
+            spaces,
             factor,
             record.tensor("coefficients", device, None, p, n_outputs),
             record.tensor("centre", device, p, n_outputs),
             noise,
             residual,
             missed,
-            KeptRows(positions, *kept),
+            KeptRows.restore(record, n_features, n_outputs, device),
             record.whole_number("n_rows", at_least=1),
             record.fact("has_all_rows", bool),
         )

@@ -10,10 +10,11 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from unseed._resampling import Resamples
+from unseed._resampling import Resamples, restore_plan
 from unseed._solvers.evidence import Explained, leading, likeliest_amplitudes, scaled
 from unseed._solvers.landmarks import Space, Spaces
 from unseed._solvers.primal import NormalEquations, Sums
+from unseed._state import Record, State
 from unseed.engines._landmarks import KeptRows, LandmarkReplicates
 from unseed.networks import MLP
 
@@ -59,6 +60,26 @@ class RowSums:
             added.append(Sums.of(features[rows], labels[rows], weights[rows]))
         summands = tuple(a + b for a, b in zip(self.summands, added, strict=True)) if self.summands else tuple(added)
         return RowSums(self.spaces, self.plan, self.kept.plus(X, labels, self.n_rows), summands, stop)
+
+    def state(self) -> State:
+        """Everything; matrices in half."""
+        summands = {str(place): one.state() for place, one in enumerate(self.summands)}
+        rows = {"kept": self.kept.state(), "n_rows": self.n_rows, "summands": summands}
+        return {"spaces": self.spaces.state(), "plan": self.plan.state(), **rows}
+
+    @classmethod
+    def restore(cls, record: Record, n_features: int, n_outputs: int, device: torch.device) -> RowSums:
+        """From `state`."""
+        spaces = Spaces.restore(record.part("spaces"), n_features, device)
+        plan, kept = restore_plan(record.part("plan")), KeptRows.restore(record.part("kept"), n_features, n_outputs, device)
+        parts = record.part("summands")
+        summands = tuple(
+            Sums.restore(parts.part(str(place)), sum(spaces.sizes), n_outputs, device) for place in range(len(parts.facts))
+        )
+        n_rows = record.whole_number("n_rows")
+        if summands and len(plan.summed(summands)) != plan.n_replicates:
+            raise record.fault("the sums are not those of the plan")
+        return cls(spaces, plan, kept, summands, n_rows)
 
     def fitted(self, start: Sequence[float], given: float | None = None) -> LandmarkReplicates:
         """Networks of every replicate.

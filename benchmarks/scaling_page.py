@@ -1,6 +1,6 @@
-"""Write the table of docs/scaling.md: what the cost model says of more rows and machines than were measured.
+"""Write the tables of docs/scaling.md: accuracy at every size, and what the cost model says of more than was measured.
 
-python benchmarks/scaling_page.py            refresh the page
+python benchmarks/scaling_page.py            refresh the page and its plots
 python benchmarks/scaling_page.py --check    say whether it is up to date
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
+import size_page
 from marked import Blocks, markdown_table, write
 from page import Figures, figures
 from unseed._machine import duration, gigabytes
 from unseed.costs import Job, Rates, forecast
 
-PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
+DOCUMENTS = Path(__file__).parent.parent / "docs"
+PAGE, IMAGES = DOCUMENTS / "scaling.md", DOCUMENTS / "images"
 ROWS, MACHINES, FEATURES, POINTS = (10**7, 10**8, 10**9), (1, 8, 64), 16, 1000
 KINDS = {"cpu": ("two cores", 2048), "cuda": ("H200", 8192)}  # the machine, rows of a block on it
 
@@ -45,7 +47,8 @@ def _rates(measured: Figures) -> Rates:
     return Rates(**{name: value for name, value in measured.items() if name in known})
 
 
-BLOCKS: Blocks = {"far": lambda: far(figures("costs"))}
+BLOCKS: Blocks = {"size": size_page.block, "far": lambda: far(figures("costs"))}
 
 if __name__ == "__main__":
     write(PAGE, BLOCKS)
+    size_page.draw(IMAGES)

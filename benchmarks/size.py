@@ -4,8 +4,8 @@
     python benchmarks/size.py --rows 100000 --methods unseed --functions held-back --landmarks 2048 --in-process
 
 A cell is a function, a number of rows and a method. Each is a line of `--out`; lines that are there are not measured again, so
-that a run that was interrupted goes on. Cells have a process each, whose peak of memory is kept, unless `--in-process` is said.
-Gradient boosting (`pip install 'unseed[size]'`) is left out where it is not installed. `size_page.py` draws the figures.
+that a run that was interrupted goes on. Cells have a process each, unless `--in-process` is said, which is quicker. Gradient
+boosting (`pip install 'unseed[size]'`) is left out where it is not installed. `scaling_page.py` draws the figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import json
 import math
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ import numpy as np
 import torch
 
 import unseed
+from cost_of_intervals.memory import PeakMemory
 from size_functions import HELD_BACK, PROBLEMS, TUNED_ON, Array, Problem
 from unseed import PNCRegressor
 from unseed.engines import Landmarks
@@ -126,11 +126,6 @@ def scores(problem: Problem, points: Array, answer: Answer, truth: Array) -> Rec
     return found
 
 
-def peak_bytes() -> int:
-    """Most memory that this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 def wait_for(device: str) -> None:
     """Until the device has done what it was asked, the first time to be there at all."""
     if device == "cuda":
@@ -138,13 +133,15 @@ def wait_for(device: str) -> None:
 
 
 def measured(cell: Cell, points: int, *, is_alone: bool) -> Record:
-    """One cell. Memory is that of the process, and is known where the process has nothing else to do."""
+    """One cell; the memory of the process is its own where the process has nothing else to do."""
     problem = PROBLEMS[cell.function]
     data = problem.data(cell.rows, points, cell.seed)
     wait_for(cell.device)
-    before, start = peak_bytes(), time.perf_counter()
+    memory = PeakMemory()
+    memory.begin()
     if cell.device == "cuda":
         torch.cuda.reset_peak_memory_stats()
+    start = time.perf_counter()
     predict, kept = METHODS[cell.method](data.X, data.y, device=cell.device, landmarks=cell.landmarks, seed=cell.seed)
     wait_for(cell.device)
     fitted = time.perf_counter()
@@ -153,8 +150,9 @@ def measured(cell: Cell, points: int, *, is_alone: bool) -> Record:
     end = time.perf_counter()
     found = cell._asdict() | scores(problem, data.X_new, answer, data.truth)
     found |= {"points": points, "fit_seconds": fitted - start, "predict_seconds": end - fitted}
+    found["added_bytes"] = memory.added()  # beyond the data; None where the system does not tell
     if is_alone:
-        found |= {"peak_bytes": peak_bytes(), "peak_bytes_before": before}
+        found["peak_bytes"] = memory.of_process()
     if cell.device == "cuda":
         found["gpu_peak_bytes"] = torch.cuda.max_memory_allocated()
     return found | kept | {"machine": machine(cell.device), "version": unseed.__version__}
@@ -258,7 +256,7 @@ def parser() -> argparse.ArgumentParser:
     asked.add_argument("--points", type=int, default=POINTS)
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--limit", type=float, help="seconds for a cell that has a process of its own")
-    asked.add_argument("--in-process", action="store_true", help="all cells in this process: quicker, but memory is not told")
+    asked.add_argument("--in-process", action="store_true", help="all cells in this process, which is quicker")
     asked.add_argument("--out", type=Path, default=OUT)
     return asked
 

@@ -229,6 +229,10 @@ class Problem:
     away: Callable[[Array], NDArray[np.bool_]] | None = None  # from jumps, where there are any
     remark: str = field(default="", kw_only=True)
 
+    @property
+    def is_smooth(self) -> bool:
+        return self.remark not in ("kinks", "jumps")
+
     @cached_property
     def sd(self) -> float:
         return float(self.function(self.draw(np.random.default_rng(0), 100_000, self.dimension)).std())

@@ -11,6 +11,7 @@ boosting (`pip install 'unseed[size]'`) is left out where it is not installed. `
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import math
 import os
@@ -18,6 +19,7 @@ import platform
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +38,7 @@ OUT = Path(__file__).parent.parent / "results" / "size.json"
 ROWS, POINTS, TREES, ROWS_OF_A_TREE = (1_000, 10_000, 100_000, 1_000_000), 2_000, 1_000, 100_000
 GROUPS = {"tuned-on": TUNED_ON, "held-back": HELD_BACK, "all": (*TUNED_ON, *HELD_BACK)}
 ORACLE = 3.92  # width over RMSE of the interval that knows how far off predictions are
+FAILED = "FAILED: "
 Record = dict[str, Any]
 
 
@@ -134,6 +137,7 @@ def wait_for(device: str) -> None:
 
 def measured(cell: Cell, points: int, *, is_alone: bool) -> Record:
     """One cell; the memory of the process is its own where the process has nothing else to do."""
+    gc.collect()  # the model before
     problem = PROBLEMS[cell.function]
     data = problem.data(cell.rows, points, cell.seed)
     wait_for(cell.device)
@@ -206,7 +210,9 @@ def in_a_process(cell: Cell, options: argparse.Namespace) -> str | None:
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=options.limit)
     except subprocess.TimeoutExpired:
         return f"not done after {options.limit:.0f} s"
-    return None if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+    if done.returncode == 0:
+        return None
+    return (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1].rpartition(FAILED)[-1]
 
 
 def here(cell: Cell, options: argparse.Namespace, *, is_alone: bool) -> str | None:
@@ -214,6 +220,7 @@ def here(cell: Cell, options: argparse.Namespace, *, is_alone: bool) -> str | No
     try:
         append(options.out, measured(cell, options.points, is_alone=is_alone))
     except Exception as error:  # one cell that fails is no reason to lose the others
+        traceback.print_exc()
         return f"{type(error).__name__}: {error}"
     return None
 
@@ -275,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wrong = here(cell, options, is_alone=len(todo) == 1) if options.in_process else in_a_process(cell, options)
         failures += wrong is not None
         if wrong is not None:
-            print(f"{cell.function:19}{cell.rows:>9,}  {cell.method:9}FAILED: {wrong}", file=sys.stderr, flush=True)
+            print(f"{cell.function:19}{cell.rows:>9,}  {cell.method:9}{FAILED}{wrong}", file=sys.stderr, flush=True)
         else:
             print(line_of(next(record for record in records(options.out) if Cell.of(record) == cell)), flush=True)
     print(summary([record for record in records(options.out) if Cell.of(record) in wanted]))

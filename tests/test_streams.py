@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -268,3 +269,33 @@ def test_a_model_that_was_read_takes_further_rows(data, whole, tmp_path):
 def test_sums_are_kept_in_half(whole):
     state = whole._summed.sums.summands[0].state()
     assert state["inner"].numel() == 100 * 101 // 2
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_of_a_memory_map_no_copy_is_made(tmp_path, dtype):
+    rng = np.random.default_rng(0)
+    n, d = 300_000, 20
+    X = np.memmap(tmp_path / "X", dtype, "w+", shape=(n, d))
+    y = np.memmap(tmp_path / "y", dtype, "w+", shape=(n,))
+    X[:] = rng.standard_normal((n, d))
+    y[:] = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(n)
+    options = OPTIONS | {"solver": Landmarks(count=20), "regularization": 1e-3, "interval": "infinitesimal_jackknife"}
+    PNCRegressor(**options).fit(X[:11_000], y[:11_000])  # imports
+    tracemalloc.start()
+    model = PNCRegressor(**options).fit(X, y)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held < 0.7 * 8 * n * d
+    few = np.array(X[:100], dtype=np.float64)
+    in_memory = PNCRegressor(**options).fit(np.array(X, dtype=np.float64).tolist(), y.tolist())
+    np.testing.assert_allclose(model.predict(few), in_memory.predict(few), rtol=0, atol=1e-9)
+
+
+def test_a_bad_row_of_a_large_array_has_its_place(data):
+    X = np.tile(data[0], (6, 1))
+    y = np.tile(data[1], 6)
+    X[70_000, 1] = np.inf
+    with pytest.raises(InvalidInputError, match=r"rows 65,536 and after: Input X contains infinity"):
+        PNCRegressor(**OPTIONS).fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        PNCRegressor(**OPTIONS).fit(data[0], y)

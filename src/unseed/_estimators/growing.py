@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from unseed._checks import check_flag
 from unseed._estimators.checkpoint import Checkpoint
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.regressor import IntervalRegressor
-from unseed._estimators.streams import CheckedPieces
+from unseed._estimators.streams import ArrayPieces, CheckedPieces
 from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._frames import names_of
@@ -45,6 +46,22 @@ class GrowingRegressor(IntervalRegressor):
     _held: tuple[FloatArray, FloatArray] | None = field(init=False, default=None)
     _summed: SummedRows | None = field(init=False, default=None)
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Of a memory map with more rows than are held at once no copy is made.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        if not (isinstance(X, np.ndarray) and isinstance(y, np.ndarray) and X.ndim == 2 and y.ndim and len(X) == len(y)):
+            return super().fit(X, y)
+        self._begin()
+        if self._solver_of_many(len(X), resolve_device(self.device)) is None:
+            return super().fit(X, y)
+        return self._add_up(CheckedPieces(ArrayPieces(X, y), self._checked, self._progress(), place=ArrayPieces.place), None)
+
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Take further rows, any number at a time.
 
@@ -59,9 +76,7 @@ class GrowingRegressor(IntervalRegressor):
         """
         is_first = "is_fitted_" not in vars(self)
         if is_first:
-            self._forget()
-            check_regularization(self.regularization)
-            self._check_options()
+            self._begin()
         self._grow(*self._checked(X, y, None if is_first else self._outputs_before()))
         self.is_fitted_ = True
         return self
@@ -80,16 +95,17 @@ class GrowingRegressor(IntervalRegressor):
             Folder in which what is known of many rows is written down now and then, in at most a twentieth of the time. Where
             it is there already, the same pieces are gone on with after the last row that it knows.
         """
-        self._forget()
-        check_regularization(self.regularization)
-        self._check_options()
+        self._begin()
         kept = None if checkpoint is None else Checkpoint(checkpoint, type(self).__name__, self.get_params(deep=False))
-        stream = CheckedPieces(pieces, self._checked, Progress(active=bool(self.verbose)))
+        return self._add_up(CheckedPieces(pieces, self._checked, self._progress()), kept)
+
+    def _add_up(self, stream: CheckedPieces, kept: Checkpoint | None) -> Self:
+        begun = time.perf_counter()
         before = None if kept is None else kept.read(resolve_device(self.device))
         start = 0
         if before is not None:
             self._summed, self.solver_ = before
-            start = before[0].sums.n_rows
+            self.n_rows_ = start = before[0].sums.n_rows
         is_added_up = before is not None or not stream.can_be_passed_over_again or self._look_at(stream)
         if kept is not None:
             stream = replace(stream, check_identity=lambda rows: kept.check_rows(f"{self._names()} {rows}"))
@@ -99,7 +115,18 @@ class GrowingRegressor(IntervalRegressor):
             if kept is not None:
                 kept.write_if_due(self._summed, self.solver_)
         self.is_fitted_ = True
+        stream.progress.say(f"{self.n_rows_:,} rows added up, {start:,} of them before", begun)
         return self
+
+    def _begin(self) -> None:
+        """Nothing is left of what was, and options are possible."""
+        self._forget()
+        check_flag("standardize", self.standardize)
+        check_regularization(self.regularization)
+        self._check_options()
+
+    def _progress(self) -> Progress:
+        return Progress(active=bool(self.verbose))
 
     def _forget(self) -> None:
         super()._forget()
@@ -132,9 +159,7 @@ class GrowingRegressor(IntervalRegressor):
         self, solver: Landmarks, look: FirstLook, streams: Streams, device: torch.device, progress: Progress
     ) -> SummedRows:
         X, y = look.rows()
-        data = TrainingData(
-            X, y, Scaling.fit(X, y, active=check_flag("standardize", self.standardize)), streams, device, progress
-        )
+        data = TrainingData(X, y, Scaling.fit(X, y, active=bool(self.standardize)), streams, device, progress)
         method = resolve_interval(self.interval, look.n_rows, has_posterior=True)
         return SummedRows.begun(self, method, solver, data, look.n_rows)
 
@@ -176,7 +201,7 @@ class GrowingRegressor(IntervalRegressor):
             else:
                 streams, few = Streams.from_random_state(self.random_state), slice(BEGIN_ROWS)
                 look = replace(FirstLook(streams.seed).plus(X[few], y[few]), n_rows=len(X))
-                begun = self._begun(solver, look, streams, device, Progress(active=bool(self.verbose)))
+                begun = self._begun(solver, look, streams, device, self._progress())
                 self._summed, self._held, self.solver_ = begun.plus(X, y), None, solver
         self.n_rows_ = len(X) if self._summed is None else self._summed.sums.n_rows
         for name in _SOLVED:
@@ -216,8 +241,8 @@ class GrowingRegressor(IntervalRegressor):
         return scaling.n_outputs
 
     def _data(self, X: FloatArray, y: FloatArray) -> TrainingData:
-        scaling = Scaling.fit(X, y, active=check_flag("standardize", self.standardize))
-        streams, progress = Streams.from_random_state(self.random_state), Progress(active=bool(self.verbose))
+        scaling = Scaling.fit(X, y, active=bool(self.standardize))
+        streams, progress = Streams.from_random_state(self.random_state), self._progress()
         return TrainingData(X, y, scaling, streams, resolve_device(self.device), progress)
 
     def _state(self) -> State:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+
 from unseed._estimators.first_look import Block
 from unseed._pieces import Piece
 from unseed._progress import Progress
@@ -15,6 +17,27 @@ from unseed.errors import InvalidInputError
 
 _IDENTITY_ROWS = 1000
 _ROWS_AT_A_TIME = 1 << 16  # between two occasions to write down how far one is
+
+
+@dataclass(frozen=True)
+class ArrayPieces:
+    """Rows of two arrays, some at a time: of a memory map no more is in memory than these."""
+
+    X: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return -(-len(self.X) // _ROWS_AT_A_TIME)
+
+    def __iter__(self) -> Iterator[Piece]:
+        for start in range(0, len(self.X), _ROWS_AT_A_TIME):
+            rows = slice(start, start + _ROWS_AT_A_TIME)
+            yield self.X[rows], self.y[rows]
+
+    @staticmethod
+    def place(number: int, position: int) -> str:
+        """Where one of them stands."""
+        return f"rows {position:,} and after"
 
 
 class Identity:
@@ -49,12 +72,15 @@ class CheckedPieces:
     progress : Progress
     check_identity : callable
         Is told the `Identity` of the rows before those are given that are no longer part of it.
+    place : callable
+        What a piece is called, by its number and the position of its first row.
     """
 
     pieces: Iterable[Piece]
     check: Callable[[Any, Any, int | None], Block]
     progress: Progress
     check_identity: Callable[[str], None] = lambda identity: None
+    place: Callable[[int, int], str] = lambda number, position: f"piece {number}"
 
     @property
     def can_be_passed_over_again(self) -> bool:
@@ -70,7 +96,7 @@ class CheckedPieces:
                 try:
                     X, y = self.check(*_two_parts(piece), n_outputs)
                 except ValueError as error:
-                    raise InvalidInputError(f"piece {number}: {error}") from error
+                    raise InvalidInputError(f"{self.place(number, position)}: {error}") from error
                 n_outputs = y.shape[1]
                 if identity.plus(X, y):
                     self.check_identity(str(identity))

@@ -243,6 +243,7 @@ class PNCRegressor(GrowingRegressor):
     def _take(self, summed: SummedRows) -> None:
         method = resolve_interval(self.interval, summed.sums.n_rows, has_posterior=True)
         self._replicates, choice = summed.solved()
+        self.solver_ = Landmarks(max(summed.sums.spaces.sizes))
         self._task = None
         self._keep(method, resolve_engine(self.engine), choice, self._replicates.checked.X, Streams(0))
 
@@ -269,9 +270,7 @@ class PNCRegressor(GrowingRegressor):
         if self.calibration == "normal" or not is_wanted or not replicates.has_posterior:
             return None
         posterior = estimate.parts.get("posterior")
-        if (
-            posterior is None or "landmarks" in estimate.parts
-        ):  # the scores are relative to the posterior, whatever the interval method
+        if posterior is None or "landmarks" in estimate.parts:  # the scores are relative to all of the posterior
             posterior = asked.posterior_variance(asked.X)
         return np.asarray(np.sqrt(posterior + noise))
 

@@ -11,8 +11,10 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from unseed._solvers.cholesky import jittered_cholesky
 from unseed._solvers.landmarks import Spaces
 from unseed._solvers.primal import NormalEquations, Sums
+from unseed.errors import SingularKernelError
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,7 +48,7 @@ class Explained:
     @classmethod
     def of(cls, sums: Sums) -> Explained:
         """Of sums of scaled features."""
-        equations = NormalEquations.of(sums, 1.0, 1.0)
+        equations = equations_of(sums, 1.0)
         coefficients = equations.solve(sums.cross)
         return cls(sums, equations, coefficients, (sums.squares - (sums.cross * coefficients).sum(0)) / sums.weight)
 
@@ -71,6 +73,19 @@ class Explained:
         energy = (self.coefficients.square() / self.noise).sum(1)
         slopes = (energy - len(self.noise) * (1 - unknown)) / 2
         return [float(part.sum()) for part in torch.split(slopes, list(sizes))]
+
+
+def equations_of(sums: Sums, ridge: float) -> NormalEquations:
+    """Factor of ridge + ΦᵀΦ of scaled features, however many rows: what rounding blurs is what the prior leaves to the ridge."""
+    matrix = sums.inner.clone()
+    scale = float(matrix.diagonal().mean())
+    matrix.diagonal().add_(ridge)
+    found = jittered_cholesky(matrix, scale)
+    if found is None:
+        raise SingularKernelError(
+            "the sums over the rows are singular to float64; use fewer landmarks, or raise regularization"
+        )
+    return NormalEquations(found[0], ridge)
 
 
 def scaled(sums: Sums, scales: Tensor) -> Sums:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from scipy.linalg import lapack
 from torch import Tensor
@@ -18,6 +19,32 @@ from unseed.networks import MLP
 
 _EXHAUSTED = 1e-10
 """Share of the largest variance below which a further landmark would add rounding errors only."""
+
+
+def pivoted_cholesky(matrix: Tensor, count: int, exhausted: float) -> tuple[Tensor, Tensor]:
+    """At most so many rows, each the one that those before say least about, and the factor of the matrix of them, in that order.
+
+    It ends where what is left is below a share ``exhausted`` of the largest entry of the diagonal. Shapes (r,) and (r, r).
+    """
+    enough = exhausted * float(matrix.diagonal().max())
+    if not np.isfinite(enough) or enough <= 0:
+        raise SingularKernelError(f"no row of {len(matrix)} can be a landmark: the kernel there is zero or not finite")
+    if matrix.device.type == "cpu":
+        packed, pivots, rank, _ = lapack.dpstrf(matrix.numpy(), lower=1, tol=enough)
+        r = min(count, int(rank))
+        return torch.from_numpy(pivots[:r] - 1).long(), torch.from_numpy(np.tril(packed[:r, :r]))
+    unknown, factor = matrix.diagonal().clone(), matrix.new_zeros(len(matrix), count)
+    chosen: list[int] = []
+    for column in range(min(count, len(matrix))):
+        row = int(unknown.argmax())
+        if float(unknown[row]) <= enough:
+            break
+        factor[:, column] = (matrix[:, row] - factor[:, :column] @ factor[row, :column]) / unknown[row].sqrt()
+        unknown = (unknown - factor[:, column].square()).clamp_min(0.0)
+        unknown[row] = 0.0
+        chosen.append(row)
+    rows = torch.tensor(chosen, device=matrix.device)
+    return rows, factor[rows, : len(chosen)].tril()
 
 
 @dataclass(frozen=True)
@@ -42,14 +69,8 @@ class Space:
     def among(cls, network: MLP, candidates: Tensor, count: int) -> Space:
         """At most so many landmarks among candidates (m, d): by pivoted Cholesky, until the others add nothing."""
         kernel = PopulationKernel(network)
-        gram = kernel.ntk_gram(kernel.profile(candidates))
-        enough = _EXHAUSTED * float(gram.diagonal().max())
-        factor, pivots, rank, fault = lapack.dpstrf(gram.cpu().numpy(), lower=1, tol=enough)
-        if fault < 0 or rank == 0:
-            raise SingularKernelError(f"no row of {len(candidates)} can be a landmark: the kernel there is zero or not finite")
-        kept = min(count, int(rank))
-        root = torch.from_numpy(factor[:kept, :kept]).tril().to(candidates)
-        return cls(network, candidates[torch.from_numpy(pivots[:kept] - 1).long().to(candidates.device)], root)
+        pivots, root = pivoted_cholesky(kernel.ntk_gram(kernel.profile(candidates)), count, _EXHAUSTED)
+        return cls(network, candidates[pivots], root)
 
     def __len__(self) -> int:
         return len(self.landmarks)

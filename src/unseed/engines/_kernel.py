@@ -12,6 +12,7 @@ from torch import Tensor
 
 from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, Training
+from unseed._solvers.landmarks import pivoted_cholesky
 from unseed._state import Record, State
 from unseed.engines._cost import Cost, kernel_cost, kernel_memory
 from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, root_of
@@ -186,20 +187,8 @@ class KernelReplicates(KernelExpansions, OwnReplicates[Factor]):
         points = self.points
         n_candidates = min(len(points), max(_CANDIDATES, 2 * n_anchors))
         candidates = torch.linspace(0, len(points) - 1, n_candidates, dtype=torch.float64).long().to(self.inputs.device)
-        gram = self.kernel.ntk_gram(points[candidates])
-        unknown = gram.diagonal().clone()
-        enough = _EXHAUSTED * float(unknown.max())
-        factor = gram.new_zeros(len(gram), n_anchors)
-        chosen: list[int] = []
-        for column in range(n_anchors):
-            row = int(unknown.argmax())
-            if float(unknown[row]) <= enough:
-                break
-            factor[:, column] = (gram[:, row] - factor[:, :column] @ factor[row, :column]) / unknown[row].sqrt()
-            unknown = (unknown - factor[:, column].square()).clamp_min(0.0)
-            unknown[row] = 0.0
-            chosen.append(row)
-        return candidates[sorted(chosen)]
+        pivots, _ = pivoted_cholesky(self.kernel.ntk_gram(points[candidates]), n_anchors, _EXHAUSTED)
+        return candidates[pivots.sort().values]
 
     def cut(self, anchors: Tensor, checked: Tensor | None, *, is_rounded: bool) -> AnchoredReplicates:
         """Dual weights of these rows alone, by least squares on the functions at all rows.

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from unseed._resampling import Resamples, restore_plan
-from unseed._solvers.evidence import Explained, leading, likeliest_amplitudes, scaled
+from unseed._solvers.evidence import Explained, equations_of, leading, likeliest_amplitudes, scaled
 from unseed._solvers.landmarks import Space, Spaces
-from unseed._solvers.primal import NormalEquations, Sums
+from unseed._solvers.primal import Sums
 from unseed._state import Record, State
 from unseed.engines._landmarks import KeptRows, LandmarkReplicates
 from unseed.networks import MLP
@@ -95,7 +95,7 @@ class RowSums:
         spaces = replace(self.spaces, amplitudes=amplitudes)
         explained = Explained.of(scaled(total, spaces.scales))
         coefficients = [
-            NormalEquations.of(scaled(one, spaces.scales), 1.0 / total.weight).solve(spaces.scales[:, None] * one.cross)
+            equations_of(scaled(one, spaces.scales), one.weight / total.weight).solve(spaces.scales[:, None] * one.cross)
             for one in replicates
         ]
         half = Explained.of(leading(explained.sums, spaces.leading))

@@ -76,7 +76,7 @@ class Explained:
 
 
 def equations_of(sums: Sums, ridge: float) -> NormalEquations:
-    """Factor of ridge + ΦᵀΦ of scaled features, however many rows: what rounding blurs is what the prior leaves to the ridge."""
+    """Factor of ridge + ΦᵀΦ of scaled features; rounding blurs only what the rows leave to the ridge."""
     matrix = sums.inner.clone()
     scale = float(matrix.diagonal().mean())
     matrix.diagonal().add_(ridge)

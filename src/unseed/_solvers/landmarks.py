@@ -22,7 +22,7 @@ _EXHAUSTED = 1e-10
 
 
 def pivoted_cholesky(matrix: Tensor, count: int, exhausted: float) -> tuple[Tensor, Tensor]:
-    """At most so many rows, each the one that those before say least about, and the factor of the matrix of them, in that order.
+    """At most so many rows, each the one that those before say least about, and the factor of their matrix, in that order.
 
     It ends where what is left is below a share ``exhausted`` of the largest entry of the diagonal. Shapes (r,) and (r, r).
     """

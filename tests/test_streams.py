@@ -1,5 +1,6 @@
 """Rows that come in pieces: from lists, files, memory maps and clusters, interrupted and refused; always the same model."""
 
+import itertools
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unseed import MLP, Exact, Landmarks, PNCRegressor
+from unseed import MLP, Exact, Landmarks, PNCRegressor, parquet_pieces
 from unseed._estimators import checkpoint, first_look
 from unseed._estimators.summed import SummedRows
 from unseed.errors import InvalidInputError, ModelFileError
@@ -299,3 +300,94 @@ def test_a_bad_row_of_a_large_array_has_its_place(data):
         PNCRegressor(**OPTIONS).fit(X, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         PNCRegressor(**OPTIONS).fit(data[0], y)
+
+
+def write_parquet(path, X, y, **further):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    columns = {"id": [str(row) for row in range(len(X))], "y": y, **dict(zip("abc", X.T, strict=False)), **further}
+    path.parent.mkdir(exist_ok=True, parents=True)
+    pq.write_table(pa.table(columns), path, row_group_size=1000)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("rows")
+    bounds = (0, 3_333, 9_000, 14_000)
+    for number, (start, stop) in enumerate(itertools.pairwise(bounds)):
+        write_parquet(path / f"part-{number}.parquet", data[0][start:stop], data[1][start:stop])
+    return path
+
+
+def test_a_folder_of_parquet_files_is_all_their_rows(folder, data, whole):
+    pieces = parquet_pieces(folder, "y", features=["a", "b", "c"], rows=700)
+    found = list(pieces)
+    assert len(pieces) == len(found) == len(list(pieces))
+    assert max(len(X) for X, _ in found) == 700
+    np.testing.assert_array_equal(np.concatenate([X for X, _ in found]), data[0])
+    np.testing.assert_array_equal(np.concatenate([y for _, y in found]), data[1])
+    assert_same(PNCRegressor(**OPTIONS).fit_stream(pieces), whole)
+    two = next(iter(parquet_pieces(folder / "part-1.parquet", ["y", "a"], features=["c", "b"])))
+    np.testing.assert_array_equal(two[0], data[0][3_333:4_333, [2, 1]])
+    assert two[1].shape == (1000, 2)
+
+
+def test_columns_that_nobody_asks_for_are_not_read(tmp_path, data):
+    write_parquet(tmp_path / "rows.parquet", data[0][:600], data[1][:600])
+    corrupt(tmp_path / "rows.parquet", "id")
+    ((X, _),) = parquet_pieces(tmp_path, "y", features=["a"])
+    np.testing.assert_array_equal(X, data[0][:600, :1])
+    with pytest.raises(InvalidInputError, match=r"column 'id' of '.*rows.parquet' has string and not numbers"):
+        parquet_pieces(tmp_path, "y")
+
+
+def broken(path):
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def corrupt(path, column="a"):
+    group = pytest.importorskip("pyarrow.parquet").ParquetFile(path).metadata.row_group(0)
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    (chunk,) = (chunk for chunk in chunks if chunk.path_in_schema == column)
+    content, start = path.read_bytes(), chunk.dictionary_page_offset or chunk.data_page_offset
+    path.write_bytes(content[:start] + b"~" * 40 + content[start + 40 :])
+
+
+def without_b(path):
+    write_parquet(path, rows(10)[0][:, :0], rows(10)[1], a=rows(10)[0][:, 0])
+
+
+def with_whole_numbers(path):
+    write_parquet(path, rows(10)[0][:, :0], rows(10)[1], a=np.arange(10), b=np.arange(10))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (broken, r"'.*part-1.parquet' is not a Parquet file that can be read"),
+        (corrupt, r"'.*part-1.parquet' is not a Parquet file that can be read"),
+        (without_b, r"'.*part-1.parquet' has no column 'b', and '.*part-0.parquet' has"),
+        (with_whole_numbers, r"column 'a' of '.*part-1.parquet' has int64, and that of '.*part-0.parquet' has double"),
+    ],
+)
+def test_a_file_that_is_unlike_the_others_is_named(tmp_path, data, change, words):
+    for number in range(3):
+        write_parquet(tmp_path / f"part-{number}.parquet", data[0][:600], data[1][:600])
+    change(tmp_path / "part-1.parquet")
+    with pytest.raises(InvalidInputError, match=words):
+        PNCRegressor(network=RELU).fit_stream(parquet_pieces(tmp_path, "y", features=["a", "b"]))
+
+
+def test_what_is_no_table_of_rows_is_named(folder, tmp_path):
+    for path, options, words in (
+        (tmp_path, {}, "has no Parquet file in it"),
+        (tmp_path / "nowhere", {}, "is not a Parquet file that can be read"),
+        (folder, {"features": ["d"]}, "features='d' is not a column"),
+        (folder, {"features": []}, "features: .* has no column for it"),
+        (folder, {"rows": 0}, "rows=0"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            parquet_pieces(path, "y", **options)
+    with pytest.raises(InvalidInputError, match="target='z' is not a column"):
+        parquet_pieces(folder, "z")

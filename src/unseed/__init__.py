@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from unseed._files import replaced as replaced
     from unseed._findings import Diagnosis as Diagnosis
     from unseed._many import predict_interval_many as predict_interval_many
+    from unseed._parquet import parquet_pieces as parquet_pieces
     from unseed._persistence import Compression as Compression
     from unseed._persistence import read_document as read_document
-    from unseed._pieces import parquet_pieces as parquet_pieces
     from unseed._results import Components as Components
     from unseed._results import Prediction as Prediction
     from unseed._selection import AutoNetwork as AutoNetwork
@@ -53,7 +53,7 @@ _NAMES = {
     "_findings": ("Diagnosis",),
     "_many": ("predict_interval_many",),
     "_persistence": ("Compression", "read_document"),
-    "_pieces": ("parquet_pieces",),
+    "_parquet": ("parquet_pieces",),
     "_results": ("Components", "Prediction"),
     "_selection": ("AutoNetwork",),
     "_solvers": ("SGD", "Converged", "GaussNewton", "GradientDescent", "GradientFlow"),

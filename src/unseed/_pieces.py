@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from unseed._results import FloatArray
-from unseed.errors import InvalidInputError
 
 Piece = tuple[npt.ArrayLike, npt.ArrayLike]
 Block = tuple[FloatArray, FloatArray]
@@ -36,37 +34,6 @@ def regrouped(pieces: Iterable[Block], size: int) -> Iterator[Block]:
     if n_waiting:
         rest = _joined(waiting)
         yield from _split(rest, (n_waiting + 1) // 2) if n_waiting >= 1.5 * size else (rest,)
-
-
-def parquet_pieces(path: str | Path, target: str | list[str], rows: int = 65536) -> Iterator[Piece]:
-    """Features and target of a Parquet file, a few rows at a time; needs pyarrow.
-
-    Parameters
-    ----------
-    path : str or Path
-    target : str or list of str
-        Columns to predict; all others are features, in the order of the file.
-    rows : int
-        At a time.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise InvalidInputError("Parquet files need pyarrow; install it with: pip install 'unseed[parquet]'") from error
-    try:
-        file = pq.ParquetFile(path)
-    except (OSError, pa.ArrowException) as error:
-        raise InvalidInputError(f"path={str(path)!r} is not a Parquet file that can be read: {error}") from error
-    names = [target] if isinstance(target, str) else list(target)
-    missing = [name for name in names if name not in file.schema_arrow.names]
-    if missing:
-        raise InvalidInputError(f"target={missing[0]!r} is not a column of {str(path)!r}; it has {file.schema_arrow.names}")
-    features = [name for name in file.schema_arrow.names if name not in names]
-    for batch in file.iter_batches(batch_size=rows):
-        columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
-        y = np.column_stack([columns[name] for name in names])
-        yield np.column_stack([columns[name] for name in features]), y[:, 0] if isinstance(target, str) else y
 
 
 def _joined(pieces: list[Block]) -> Block:

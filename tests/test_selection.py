@@ -8,7 +8,7 @@ from oracles.regression import leave_one_out_by_refitting
 from unseed import MLP, AutoNetwork, LinearizedEngine, PNCRegressor
 from unseed._random import Streams
 from unseed._selection import RidgePath, choice, choose_regularization, evidence_ahead, search, select_network
-from unseed._selection.objective import CRITERIA, Architecture, ScaleObjective, evidence
+from unseed._selection.objective import CRITERIA, Architecture, Optimum, ScaleObjective, Score, evidence
 from unseed._selection.search import NEIGHBOURS, representative_rows
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
@@ -128,6 +128,21 @@ class TestCriteria:
             step[i] = 1e-5
             difference = (objective.score(point + step) - objective.score(point - step)) / 2e-5
             assert_allclose(slope[i], difference, rtol=1e-5, atol=1e-8)
+
+    def test_a_matrix_that_loses_digits_is_climbed_away_from(self):
+        X, y = map(torch.tensor, data(20, 0.3))
+        flat = ScaleObjective(X, y, Architecture("erf", 1), lambda matrix, labels: Score(0.0, torch.zeros_like(matrix)))
+        point = np.array([-5.0, 1.0, 0.1, np.log(1e-9)])
+        score, slope = flat.score_and_slope(point)
+        assert score < flat.score(point + np.array([0, 0, 0, 3])) - 1
+        for step in 1e-5 * np.eye(4):
+            assert_allclose(slope @ step, (flat.score(point + step) - flat.score(point - step)) / 2, rtol=1e-5)
+
+    def test_a_scale_for_every_feature_costs_half_a_logarithm_for_every_one_but_the_first(self):
+        objective = ScaleObjective(torch.zeros(50, 3), torch.zeros(50, 1), Architecture("erf", 1), evidence)
+        common, own = (Optimum(objective, np.zeros(n_scales + 3), -1.0) for n_scales in (1, 3))
+        assert common.penalised == -1.0
+        assert own.penalised == pytest.approx(-1.0 - np.log(50) / 50, rel=1e-12)
 
     def test_a_hopeless_point_is_a_bad_one_and_not_a_fault(self):
         X, y = map(torch.tensor, data(20, 0.3))

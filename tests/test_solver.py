@@ -10,7 +10,9 @@ from unseed import MLP, Exact, HalfSampling, Landmarks, PNCRegressor
 from unseed._resampling import HashedPlan, Plan
 from unseed._solvers import Sums
 from unseed._solvers.evidence import Explained, likeliest_amplitudes, scaled
-from unseed.engines import KernelEngine, NewPoints, RowSums, Task, spaces_among
+from unseed._solvers.landmarks import Space
+from unseed.engines import KernelEngine, NewPoints, RowSums, Task, _landmarks, spaces_among
+from unseed.engines._landmarks import KeptRows
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
 
@@ -71,6 +73,49 @@ def test_where_every_row_is_a_landmark_sums_say_what_all_rows_say(small, ask):
     torch.testing.assert_close(ask(summed, points), expected, rtol=1e-8, atol=1e-10 * float(expected.abs().max()))
 
 
+def test_rows_that_are_not_kept_take_nothing_from_the_influence_of_those_that_are(small):
+    summed, _, points = small
+    some = torch.tensor([4, 90, 91, 250])
+    few = replace(summed, kept=KeptRows(some, summed.kept.X[some], summed.kept.labels[some]))
+    at = NewPoints(points[:, 0])
+    torch.testing.assert_close(few.influence(at), summed.influence(at)[some], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(few.leave_out(some[1:]).errors, summed.leave_out(some[1:]).errors, rtol=1e-10, atol=1e-10)
+
+
+def test_the_rows_that_are_kept_are_a_random_sample_however_they_come(monkeypatch):
+    monkeypatch.setattr(_landmarks, "KEPT_ROWS", 400)
+    X = torch.arange(4000, dtype=torch.float64)[:, None]
+    kept = []
+    for cuts in ([4000], [1, 2, 5, 1000, 3999, 4000], [*range(37, 4000, 37), 4000]):
+        own = KeptRows(torch.zeros(0, dtype=torch.int64), X[:0], X[:0])
+        for start, stop in zip([0, *cuts], cuts, strict=False):
+            own = own.plus(X[start:stop], -X[start:stop], start)
+        kept.append(own.positions.tolist())
+        assert own.X[:, 0].tolist() == kept[0] == (-own.labels[:, 0]).tolist()
+    assert kept[0] == kept[1] == kept[2] == sorted(set(kept[0]))
+    # counts in quarters of the rows: 100 each, with a standard deviation of √(400 · ¼ · ¾ · 0.9) = 8.2; four of those
+    assert np.abs(np.histogram(kept[0], 4, (0, 4000))[0] - 100).max() < 33
+
+
+def test_what_landmarks_miss_counts_as_far_as_the_second_half_of_them_has_found_any_of_it():
+    X, y = (torch.from_numpy(values) for values in rows(400, noise=0.1))
+    labels = torch.stack([y, 1e3 * y, X.sum(1)], dim=1)
+    spaces = spaces_among(X, [RELU, ERF], 15)
+    halves = [Space(space.network, space.landmarks[:8], space.root[:8, :8]) for space in spaces.spaces]
+    plan, at = HashedPlan("all"), NewPoints(X)
+    whole, half = (
+        RowSums.none(one, plan, 3).plus(X, labels).fitted([1.0, 0.5], 30.0) for one in (spaces, replace(spaces, spaces=halves))
+    )
+    assert whole.spaces.amplitudes.tolist() == [30.0, 15.0]
+    found = (whole.predict(at) - half.predict(at))[0, :, 0].square().mean(0)
+    one = torch.ones(3, dtype=torch.float64)
+    left_out = [replace(trained, missed=one, noise=whole.noise).missed_variance(at).mean(0) for trained in (half, whole)]
+    # 14 squares, whose mean is known to a share of √(2/14)
+    torch.testing.assert_close(whole.missed, (1 + (2 / 14) ** 0.5) * found / (left_out[0] - left_out[1]), rtol=1e-8, atol=0)
+    assert whole.missed[0] == pytest.approx(float(whole.missed[1]), rel=1e-9)  # whatever the unit of the labels
+    assert 0.01 < float(whole.missed.min()) < float(whole.missed.max()) < 1
+
+
 def test_the_evidence_is_that_of_the_labels_and_its_slopes_are_its_derivatives():
     X, y = (torch.from_numpy(values) for values in rows(200))
     spaces = spaces_among(X, [RELU, ERF], 200)
@@ -105,6 +150,9 @@ def test_hashed_counts_have_the_law_of_drawn_ones(law):
     for own in counts[1:]:
         assert own.mean() == pytest.approx(mean, abs=4.5 * np.sqrt(variance / 40_000))  # five in a million
         assert own.var() == pytest.approx(variance, rel=0.05)
+    another = HashedPlan(law, plan.replications, seed=4).at(np.arange(40_000))
+    for own, other in zip(counts[1:], another[1:], strict=True):
+        assert abs(np.corrcoef(own, other)[0, 1]) < 4.5 / np.sqrt(40_000)
     if law == "parts":
         assert (counts[1:].sum(0) == 1).all()
     elif law != "all":

@@ -184,6 +184,13 @@ class TestPredictionIntervals:
         assert_allclose(Calibration(np.ones(1), np.arange(1.0, 100.0)).half_width(0.55), 55)  # not 56, by rounding
         assert_allclose(calibration.half_width(0.99), [2 * 19, 3 * 19])  # beyond the last score, which beats the normal law
 
+    @pytest.mark.parametrize("m", [20, 25, 38, 99])
+    @pytest.mark.parametrize("level", [0.6, 0.8, 0.9, 0.95])
+    def test_no_smaller_score_would_do(self, m, level):
+        # A new score is no larger than the k-th of m others with probability k/(m + 1).
+        place = Calibration(np.ones(1), np.arange(1.0, m + 1)).half_width(level).item()
+        assert (place - 1) / (m + 1) < level <= place / (m + 1) + 1e-12
+
     def test_new_observations_are_covered(self):
         # 2,000 new observations with heavy tails; sd of the share √(0.95·0.05/2000) = 0.005, of the quantile from 300
         # scores 0.0125: four of their common standard deviation of 0.0135 is 0.054.

@@ -6,8 +6,9 @@ import torch
 from numpy.testing import assert_allclose
 from torch import nn
 
-from unseed import MLP, GradientDescent, LinearizedEngine, PNCRegressor
-from unseed.engines import TangentFit
+from unseed import MLP, GradientDescent, LinearizedEngine, NetworkEngine, PNCRegressor
+from unseed._resampling import full
+from unseed.engines import NewPoints, TangentFit, Task
 from unseed.networks import MLPBatch, ModuleBatch
 
 RNG = np.random.default_rng(0)
@@ -59,6 +60,17 @@ def test_influence_and_leave_one_out_agree(forms):
     same(ours.variance, theirs.variance)
 
 
+def test_an_error_left_out_moves_with_its_own_label(forms):
+    """The fit without a label does not know it, so the error there grows by what is added to it, whatever the others are."""
+    labels, rows = forms[2][:, 0], torch.tensor([3, 40])
+    for fit in forms[:2]:
+        for output in range(labels.shape[1]):
+            moved = labels.clone()
+            moved[40, output] += 1.0
+            change = fit.leave_out(rows, moved).errors - fit.leave_out(rows, labels).errors
+            assert change[1, output] == pytest.approx(1.0, rel=1e-9)
+
+
 def test_posteriors_and_noise_agree(forms):
     primal, dual, labels = forms
     same(primal.posterior_covariance(X_NEW, labels[:, 0]), dual.posterior_covariance(X_NEW, labels[:, 0]))
@@ -75,6 +87,18 @@ def test_with_as_many_parameters_as_labels_or_no_ridge_the_kernel_is_factorised(
     small = MLPBatch(MLP(), 3, 1, 14)
     assert TangentFit(small, start[:, :56], X, counts, 1e-3).is_primal
     assert not TangentFit(small, start[:, :56], X, counts, 0.0).is_primal
+
+
+def test_the_posterior_of_a_trained_network_does_not_depend_on_what_the_auxiliary_one_has_learned():
+    options = {"network": MLP(activation="erf", bias_scale=1.0), "regularization": 0.1}
+    base, posteriors = torch.sin(X[:, :1]), []
+    for auxiliary in (torch.zeros_like(base), X[:, 1:2]):
+        task = Task(X, torch.stack([base, auxiliary], dim=1), **options)
+        trained = NetworkEngine(width=24, dtype="float64").fit(task, full(60))
+        covariance = trained.posterior_covariance(NewPoints(X_NEW))[0]
+        posteriors.append(covariance / covariance.trace())  # the amplitude is that of both labels' difference
+    assert not torch.allclose(trained.parameters[0, 0], trained.parameters[0, 1], rtol=1e-2)
+    assert_allclose(posteriors[0], posteriors[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("training", [None, GradientDescent(steps=20, rate=0.05)])

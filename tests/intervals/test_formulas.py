@@ -61,6 +61,17 @@ def test_interval_for_the_truth():
     assert_allclose(result, (1.0, np.sqrt(13 / 3 + 2.75), np.inf))
 
 
+def test_what_landmarks_miss_is_told_apart_from_the_posterior_and_counted_once():
+    class FewLandmarks(GivenReplicates):
+        def missed_variance(self, X):
+            return np.array([[0.75]])
+
+    replicates = [kind([1, 1, 2, 6], [12, 4, 4, 4]) for kind in (FewLandmarks, GivenReplicates)]
+    few, all_ = (TruthInterval(batches=3).estimate(one, np.zeros((1, 1))) for one in replicates)
+    assert_allclose(few.standard_error, all_.standard_error, rtol=1e-14)
+    assert (few.parts["posterior"].item(), few.parts["landmarks"].item()) == (1.25, 0.75)
+
+
 def test_half_sampling():
     assert_allclose(numbers(HalfSampling(replications=2), GivenReplicates([1, 2, 4], [8, 4, 4])), (1.0, np.sqrt(5), 2))
 

@@ -115,6 +115,16 @@ class TestNoise:
             varies.append(NoiseModel.fit(X, errors, np.zeros((300, 1)), np.ones(1), "auto").shapes != (None,))
         assert np.mean(varies) <= 0.15
 
+    def test_what_predictions_do_not_know_is_not_taken_for_noise_that_varies(self):
+        # Errors that are large where the posterior says so, under noise that is the same everywhere: as above.
+        varies = []
+        for seed in range(20):
+            X, rng = rows(seed=seed)
+            variance = np.exp(3 * np.tanh(X[:, :1]))
+            errors = np.sqrt(1 + variance) * rng.normal(size=(300, 1))
+            varies.append(NoiseModel.fit(X, errors, variance, np.ones(1), "auto").shapes != (None,))
+        assert np.mean(varies) <= 0.15
+
     @pytest.mark.parametrize(("kind", "varies"), [("constant", False), ("varying", True)])
     def test_the_kind_can_be_given(self, kind, varies):
         assert (self.model(kind, slope=0.2)[2].shapes != (None,)) is varies

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from unseed import MLP
 from unseed._solvers import DualRidge, PrimalRidge, cholesky, conjugate_gradients, landmark_features
 from unseed._solvers.cholesky import lower_cholesky, restore, solve_with_factor
-from unseed._solvers.iterative import solve_mixed
+from unseed._solvers.iterative import solve_mixed, solve_ridge
 from unseed._solvers.ridge import random_signs
 from unseed.errors import SingularKernelError
 from unseed.kernels import ntk
@@ -95,6 +95,11 @@ def test_random_columns_find_the_trace():
     assert_array_equal(random_signs(5, 3, torch.tensor(B)).abs(), np.ones((5, 3)))
 
 
+def test_random_columns_find_the_trace_of_a_diagonal_matrix_exactly():
+    factor = DualRidge.factorise(torch.diag(torch.tensor(np.arange(1.0, 51.0))), torch.ones(50, dtype=torch.float64), 0.1)
+    assert factor.squared_inverse_trace(probes=7) == pytest.approx(np.sum(1 / (np.arange(1.0, 51.0) + 5) ** 2), rel=1e-12)
+
+
 def test_conjugate_gradients_solve_every_column_and_say_how_well():
     matrix = torch.tensor(A)
     columns = torch.tensor(np.column_stack([B, np.zeros(300)]))
@@ -129,6 +134,14 @@ def test_mixed_precision_is_as_good_as_double_where_it_is_given(ridge):
 def test_mixed_precision_gives_up_where_float32_cannot_follow():
     nearly_singular = np.kron(K[:100, :100], np.ones((2, 2))) + 1e-9 * np.eye(200)
     assert solve_mixed(torch.tensor(nearly_singular), torch.tensor(B[:200])) is None
+
+
+def test_where_float32_cannot_follow_the_ridge_is_added_once():
+    orthogonal, _ = np.linalg.qr(K)
+    matrix = orthogonal * np.logspace(0, -9, 300) @ orthogonal.T
+    assert solve_mixed(torch.tensor(matrix + 1e-8 * np.eye(300)), torch.tensor(B)) is None
+    solved = solve_ridge(torch.tensor(matrix), torch.ones(300, dtype=torch.float64), 1e-8 / 300, torch.tensor(B), is_mixed=True)
+    assert_allclose(solved, np.linalg.solve(matrix + 1e-8 * np.eye(300), B), rtol=1e-5, atol=1e-5 * float(solved.abs().max()))
 
 
 def seen_from(n_landmarks, ridge):

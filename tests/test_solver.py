@@ -250,6 +250,18 @@ def test_a_refused_piece_leaves_the_model_as_it_was(many):
         np.testing.assert_array_equal(model.predict(X[:5]), before)
 
 
+def test_rows_that_are_looked_at_again_are_those_that_were_given():
+    X, y = rows(500)
+    X, y = 30 * X - 7, 1e4 * y + 5e5
+    options = {"network": RELU, "solver": Landmarks(count=50), "initial_mean": lambda X: 1e3 * X[:, 0], "random_state": 0}
+    model = PNCRegressor(**options).fit(X, y)
+    checked = model._replicates.checked
+    np.testing.assert_allclose(checked.X, X[checked.indices], rtol=1e-12)
+    np.testing.assert_allclose(checked.y[:, 0], y[checked.indices], rtol=1e-12)
+    found = model.leave_one_out()
+    assert 1 - found.r_squared.item() == pytest.approx(found.rmse.item() ** 2 / y.var(), rel=0.1)
+
+
 def test_sorted_rows_are_no_trap(many):
     X, y, whole = many
     order = np.argsort(X[:, 0])

@@ -20,7 +20,6 @@ import torch
 from limits import FEATURES, NETWORK, data, machine
 from unseed import (
     SGD,
-    BlockwisePNCRegressor,
     GradientDescent,
     KernelEngine,
     LinearizedEngine,
@@ -38,7 +37,7 @@ ENGINES: dict[str, Engine] = {
     "Gauss-Newton": NetworkEngine(width=4096),
     "mini-batches": NetworkEngine(width=512, trainer=SGD(epochs=20)),
 }
-CPU_JOBS = [  # interval or "blocks", rows, points, and the engine where it is not the kernel engine
+CPU_JOBS = [  # interval or "landmarks", rows, points, and the engine where it is not the kernel engine
     ("cheap_bootstrap", 2048, 256),
     ("cheap_bootstrap", 4096, 256),
     ("cheap_bootstrap", 6144, 256),
@@ -51,9 +50,9 @@ CPU_JOBS = [  # interval or "blocks", rows, points, and the engine where it is n
     ("truth", 3072, 1000),
     ("truth", 4096, 4000),
     ("cheap_bootstrap", 1024, 200_000),
-    ("blocks", 32_768, 1000),
-    ("blocks", 131_072, 1000),
-    ("blocks", 65_536, 20_000),
+    ("landmarks", 32_768, 1000),
+    ("landmarks", 131_072, 1000),
+    ("landmarks", 65_536, 20_000),
     ("cheap_bootstrap", 512, 1000, "linearized"),
     ("sectioning", 1024, 1000, "linearized"),
     ("truth", 768, 1000, "linearized"),
@@ -70,8 +69,8 @@ GPU_JOBS = [
     ("batching", 65_536, 1000),
     ("truth", 16_384, 4000),
     ("cheap_bootstrap", 8192, 1_000_000),
-    ("blocks", 262_144, 1000),
-    ("blocks", 1_048_576, 1000),
+    ("landmarks", 262_144, 1000),
+    ("landmarks", 1_048_576, 1000),
     ("cheap_bootstrap", 4096, 1000, "linearized"),
     ("truth", 4096, 1000, "linearized"),
     ("cheap_bootstrap", 4096, 1000, "descent"),
@@ -81,8 +80,8 @@ GPU_JOBS = [
 
 def estimator(kind: str, engine: str, device: str) -> Any:
     options = {"network": NETWORK, "regularization": 1e-3, "random_state": 0, "device": device}
-    if kind == "blocks":
-        return BlockwisePNCRegressor(**options)
+    if kind == "landmarks":
+        return PNCRegressor(solver=kind, **options)
     return PNCRegressor(interval=kind, engine=ENGINES[engine], **options)
 
 

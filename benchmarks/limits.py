@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from scipy.linalg import lapack
 
-from unseed import MLP, BlockwisePNCRegressor, PNCRegressor, predict_interval_many, replaced
+from unseed import MLP, PNCRegressor, predict_interval_many, replaced
 
 NETWORK = MLP(bias_scale=1.0, scale_inputs=True)
 OPTIONS: dict[str, Any] = {"network": NETWORK, "regularization": 1e-3, "random_state": 0}
@@ -118,17 +118,15 @@ def points(n_points: int = 1_000_000, n_rows: int = 1024) -> Figures:
     }
 
 
-def blocks(n_rows: int = 1_000_000, precision: str = "double", device: str = "cpu") -> Figures:
-    """Batching over blocks with intervals at 1,000 points, and the same for half the rows."""
+def many_rows(n_rows: int = 1_000_000, device: str = "cpu") -> Figures:
+    """Rows that are summed up, with intervals at 1,000 points, and the same for half of them; the network is chosen."""
     figures: Figures = {"rows": n_rows}
     for rows, name in ((n_rows // 2, "half_"), (n_rows, "")):
         X, y, X_new = data(rows, 1000)
         start = time.perf_counter()
-        reg = BlockwisePNCRegressor(n_jobs=2 if device == "cpu" else None, device=device, precision=precision, **OPTIONS)
-        reg.fit(X, y).predict_interval(X_new)
+        PNCRegressor(random_state=0, device=device).fit(X, y).predict_interval(X_new)
         synchronise()
         figures[name + "seconds"] = time.perf_counter() - start
-        figures[name + "block_rows"] = reg.block_size_
     figures["ratio"] = figures["seconds"] / figures["half_seconds"]
     figures["peak_gigabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return figures
@@ -172,10 +170,10 @@ def gpu_bootstrap(n_rows: int = 32768) -> Figures:
     }
 
 
-def gpu_blocks() -> Figures:
+def gpu_many_rows() -> Figures:
     """A million rows on a GPU."""
-    blocks(20_000, device="cuda")
-    return blocks(1_000_000, device="cuda")
+    many_rows(40_000, device="cuda")
+    return many_rows(1_000_000, device="cuda")
 
 
 def gpu_ceilings() -> Figures:
@@ -208,32 +206,8 @@ def gpu_ceilings() -> Figures:
     }
 
 
-def dask(n_blocks: int = 16, rows: int = 4096) -> Figures:
-    """Blocks on one and on two Dask workers with one thread each."""
-    import joblib
-    from distributed import Client, LocalCluster
-
-    X, y, _ = data(n_blocks * rows, 1)
-    figures: Figures = {"blocks": n_blocks, "rows_of_a_block": rows}
-    for workers in (1, 2):
-        with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-            Client(cluster),
-            joblib.parallel_config(backend="dask"),
-        ):
-            BlockwisePNCRegressor(block_size=256, **OPTIONS).fit(X[:4096], y[:4096])  # workers import what they need
-            figures[f"workers_{workers}_seconds"] = best(lambda: BlockwisePNCRegressor(block_size=rows, **OPTIONS).fit(X, y), 2)
-    figures["ratio"] = figures["workers_1_seconds"] / figures["workers_2_seconds"]
-    return figures
-
-
-def blocks_mixed() -> Figures:
-    """The same with float32 factors."""
-    return blocks(precision="mixed")
-
-
-ON_CPU = (bootstrap, points, blocks, blocks_mixed, dask)
-ON_GPU = (gpu_many, gpu_bootstrap, gpu_blocks, gpu_ceilings)
+ON_CPU = (bootstrap, points, many_rows)
+ON_GPU = (gpu_many, gpu_bootstrap, gpu_many_rows, gpu_ceilings)
 BY_NAME = {function.__name__: function for function in (*ON_CPU, *ON_GPU)}
 
 

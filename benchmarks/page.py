@@ -156,9 +156,9 @@ class Promise:
         return [self.machine, *described, f"{number(value)}{self.unit}", wanted, kept]
 
 
-SIGNS = {operator.lt: "<", operator.le: "≤", operator.ge: "≥"}
+SIGNS = {operator.lt: "<", operator.le: "≤"}
 BOOTSTRAP, POINTS = "cheap bootstrap of {rows:,} rows", "intervals at {points:,} points, {rows:,} rows"
-IN_BLOCKS, MANY = "{rows:,} rows in blocks of {block_rows:,}", "{sets} data sets of {rows:,} rows at once"
+MANY_ROWS, MANY = "{rows:,} rows, network chosen", "{sets} data sets of {rows:,} rows at once"
 ARCCOS = (
     "{seconds:.1f} s over {floor_seconds:.1f} s of arccos by torch on all cores "
     "(over NumPy's on one core: {ratio_to_numpy_on_one_core:.2f})"
@@ -171,16 +171,11 @@ PROMISES = (
     ),
     Promise(CORES, "bootstrap", "peak_matrices", BOOTSTRAP, "peak of memory beyond what was there before", " n × n", 3),
     Promise(CORES, "points", "ratio", POINTS, ARCCOS, " ×", 2.5, operator.le),
-    Promise(CORES, "blocks", "seconds", IN_BLOCKS, "fit and intervals", " s", 180),
-    Promise(CORES, "blocks", "peak_gigabytes", IN_BLOCKS, "peak of memory of the process", " GB", 4),
+    Promise(CORES, "many_rows", "seconds", MANY_ROWS, "fit and intervals", " s", 120),
+    Promise(CORES, "many_rows", "peak_gigabytes", MANY_ROWS, "peak of memory of the process", " GB", 4),
     Promise(
-        *(CORES, "blocks", "ratio", IN_BLOCKS, "{seconds:.1f} s over {half_seconds:.1f} s for half the rows"),
+        *(CORES, "many_rows", "ratio", MANY_ROWS, "{seconds:.1f} s over {half_seconds:.1f} s for half the rows"),
         *(" ×", 2.2, operator.le),
-    ),
-    Promise(
-        *(CORES, "dask", "ratio", "{blocks} blocks of {rows_of_a_block:,} rows on Dask, fit"),
-        "{workers_1_seconds:.1f} s by one worker over {workers_2_seconds:.1f} s by two",
-        *(" ×", 1.6, operator.ge),
     ),
     Promise(GPU, "gpu_many", "cheap_bootstrap_ms_each", MANY + ", cheap bootstrap", "for each data set", " ms", 1.5),
     Promise(GPU, "gpu_many", "batching_ms_each", MANY + ", batching", "for each data set", " ms", 0.15),
@@ -190,9 +185,9 @@ PROMISES = (
         *(" s", 2.5),
     ),
     Promise(
-        *(GPU, "gpu_blocks", "seconds", IN_BLOCKS),
+        *(GPU, "gpu_many_rows", "seconds", MANY_ROWS),
         "fit and intervals, {ratio:.2f} times as long as half the rows",
-        *(" s", 15),
+        *(" s", 12),
     ),
 )
 

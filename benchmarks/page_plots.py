@@ -94,7 +94,7 @@ def draw_costs(points_by_device: dict[str, list[dict[str, Any]]], tolerance: flo
 
 
 def series_of(point: dict[str, Any]) -> str:
-    return "blocks of rows" if point["kind"] == "blocks" else f"{point['engine']} engine"
+    return "rows summed up" if point["kind"] == "landmarks" else f"{point['engine']} engine"
 
 
 def logarithmic(axis: Axis, ticks: Sequence[float]) -> None:

@@ -13,9 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
-from unseed import MLP, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
-from unseed.engines import BlockFit
-from unseed.engines import _blocks as engine_blocks
+from unseed import MLP, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
 from unseed.engines import _cohorts as cohorts
 from unseed.engines import _linearized as linearized
 from unseed.engines import _systems as systems
@@ -46,9 +44,8 @@ def _itself(module, name):
 
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(3200, 4))
-Y = np.sin(X).sum(axis=1) + 0.1 * RNG.normal(size=3200)
-REGRESSOR = BlockwisePNCRegressor(block_size=200, network=MLP(bias_scale=1.0), regularization=1e-3, random_state=0)
+X = RNG.normal(size=(300, 4))
+Y = np.sin(X).sum(axis=1) + 0.1 * RNG.normal(size=300)
 
 
 @pytest.fixture(scope="module")
@@ -70,19 +67,6 @@ def assert_same(far, near):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("is_stored", [False, True])
-def test_blocks_on_two_processes(cluster, is_stored, tmp_path, monkeypatch):
-    folder = tmp_path if is_stored else None
-    near = REGRESSOR.fit(X, Y).get_prediction(X[:5])
-    far = BlockwisePNCRegressor(**REGRESSOR.get_params() | {"folder": folder})
-    monkeypatch.setattr(engine_blocks, "solve_ridge", not_here)
-    if is_stored:
-        monkeypatch.setattr(BlockFit, "predict", not_here)
-    with joblib.parallel_config(backend="dask"):
-        assert_same(far.fit(X, Y).get_prediction(X[:5]), near)
-
-
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "engine",
     [KernelEngine(), LinearizedEngine(width=64), NetworkEngine(width=64, trainer=GradientDescent(steps=9), dtype="float64")],
@@ -91,7 +75,7 @@ def test_blocks_on_two_processes(cluster, is_stored, tmp_path, monkeypatch):
 def test_replicates_on_two_processes(cluster, engine, monkeypatch):
     options = {"engine": engine, "network": MLP(bias_scale=1.0), "regularization": 1e-2, "random_state": 0}
     reg = PNCRegressor(interval="cheap_bootstrap", **options)
-    near = reg.fit(X[:300], Y[:300]).get_prediction(X[:5])
+    near = reg.fit(X, Y).get_prediction(X[:5])
     monkeypatch.setattr(cohorts, "_train", not_here)
     only_here = {"_systems": systems._solve_alone, "_linearized": linearized._solved}
     solved_here = []
@@ -99,27 +83,8 @@ def test_replicates_on_two_processes(cluster, engine, monkeypatch):
         real = only_here[module.__name__.rsplit(".", 1)[1]]
         monkeypatch.setattr(module, function, _Counted(real, solved_here))
     with joblib.parallel_config(backend="dask"):
-        assert_same(reg.fit(X[:300], Y[:300]).get_prediction(X[:5]), near)
+        assert_same(reg.fit(X, Y).get_prediction(X[:5]), near)
     assert len(solved_here) <= 1  # the system of all rows, whose factor is kept
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_worker_that_is_killed_loses_no_block(cluster):
-    whole = BlockwisePNCRegressor(**REGRESSOR.get_params() | {"block_size": 100})
-    pieces = [(X[i : i + 100], Y[i : i + 100]) for i in range(0, len(X), 100)]
-    victim = next(iter(cluster.run(os.getpid).values()))
-
-    def kills_in_the_middle():
-        for number, piece in enumerate(pieces):
-            if number == 16:
-                os.kill(victim, signal.SIGKILL)
-            yield piece
-
-    with joblib.parallel_config(backend="dask"):
-        far = whole.fit_stream(kills_in_the_middle()).get_prediction(X[:5])
-    assert whole.n_blocks_ == 32
-    assert_same(far, whole.fit_stream(pieces).get_prediction(X[:5]))
-    assert victim not in cluster.run(os.getpid).values()
 
 
 @pytest.mark.filterwarnings("ignore")

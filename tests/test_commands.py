@@ -232,8 +232,9 @@ def test_report_knows_the_training_table(model, tmp_path):
     assert invoke("report", model, tmp_path / "towns.csv", "--out", out, "--quiet") == ""
 
 
-def test_report_of_several_targets_and_of_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("unseed_app.commands.fit.MOST_ROWS", 100)
+@pytest.mark.parametrize("most_rows", [100, 10_000])
+def test_report_of_several_targets(most_rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("unseed.engines._solver._EXACT_ROWS", most_rows)
     towns(160).to_csv(tmp_path / "towns.csv", index=False)
     invoke("fit", tmp_path / "towns.csv", "--target", "rent,cost", "--out", tmp_path / "m", "--quiet")
     towns(20).to_csv(tmp_path / "new.csv", index=False)
@@ -356,18 +357,15 @@ def test_a_damaged_model_is_refused(damage, model, tmp_path, monkeypatch, capsys
     assert "table.json" in refused(monkeypatch, capsys, "predict", copy, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
 
 
-def test_many_rows_are_trained_on_in_blocks(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("unseed_app.commands.fit.MOST_ROWS", 100)
+def test_many_rows_are_summed_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("unseed.engines._solver._EXACT_ROWS", 100)
     towns(160).to_csv(tmp_path / "towns.csv", index=False)
-    arguments = ("fit", tmp_path / "towns.csv", "--target", "rent", "--drop", "cost", "--out", tmp_path / "m")
-    said = invoke(*arguments)
-    assert "are trained on in blocks, and the intervals are those of batching" in said
-    assert said.count("Note:") == 1
+    invoke("fit", tmp_path / "towns.csv", "--target", "rent", "--drop", "cost", "--out", tmp_path / "m")
+    assert unseed.PNCRegressor.load(tmp_path / "m").solver_ == unseed.Landmarks()
     invoke("predict", tmp_path / "m", tmp_path / "towns.csv", "--out", tmp_path / "out.csv")
     written = pd.read_csv(tmp_path / "out.csv")
     assert (written["rent_mean_ci_lower"] < written["rent_mean_ci_upper"]).all()
-    assert "such a model has no diagnosis" in refused(monkeypatch, capsys, "diagnose", tmp_path / "m")
-    assert "blocks" not in invoke(*arguments, "--interval", "half_sampling")
+    assert "landmarks" in invoke("diagnose", tmp_path / "m")
 
 
 def test_a_fit_that_is_interrupted_leaves_nothing(tmp_path):
@@ -432,7 +430,7 @@ def test_the_help_of_fit_states_the_rules():
         "become days since",
         "one column of 0 and 1 for each value",
         "is refused with its row and column",
-        "20,000 rows",
+        "10,000 rows",
     ):
         assert rule in said
 

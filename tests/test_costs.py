@@ -1,6 +1,7 @@
 """Forecasts: formulas by hand, and the command that prints one."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,12 @@ from unseed import (
     MLP,
     SGD,
     Batching,
-    BlockwisePNCRegressor,
     DeepEnsembleRegressor,
     GaussNewton,
     GradientDescent,
     GradientFlow,
     KernelEngine,
+    Landmarks,
     LinearizedEngine,
     NetworkEngine,
     PNCRegressor,
@@ -28,7 +29,6 @@ from unseed import (
 from unseed._random import Streams
 from unseed._solvers import StoppedRidge
 from unseed.costs import (
-    FullCentre,
     Growth,
     Job,
     NetworkRates,
@@ -38,7 +38,7 @@ from unseed.costs import (
     forecast,
     shortage,
 )
-from unseed.engines import Cost, FullFit, Memory, Work
+from unseed.engines import Cost, Memory, Work
 from unseed.engines import _cost as plans
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
 from unseed.networks import make_batch
@@ -75,50 +75,42 @@ def test_bootstrap_counts_its_distinct_rows():
     assert 8e6 < found.bytes < 3 * 8e6
 
 
-def in_blocks(n=10**6, points=100, machines=1, **options):
-    reg = BlockwisePNCRegressor(**{"block_size": 1000, "n_jobs": 1, "network": NETWORK, "device": "cpu"} | options)
-    return replace(Job.of(reg, n, 4, points), machines=machines)
+def summed_up(n=10**6, points=0, count=1000, **options):
+    reg = PNCRegressor(**{"network": NETWORK, "regularization": 1e-3, "device": "cpu", "solver": Landmarks(count)} | options)
+    return Job.of(reg, n, 4, points)
 
 
-def test_blocks_are_linear_and_machines_share_them():
-    one, two = (forecast(in_blocks(n), RATES).seconds for n in (10**6, 2 * 10**6))
-    assert two == pytest.approx(2 * one)
-    assert one == pytest.approx(1000 * (0.5 + 1) + 100)
-    shared = [forecast(in_blocks(machines=machines), RATES).fitting for machines in (8, 1000, 10**6)]
-    assert shared == pytest.approx([125 * 1.5, 1.5, 1.5])
-    few = [forecast(in_blocks(5000, machines=machines), RATES).fitting for machines in (1, 2, 4, 5, 64)]
-    assert few == pytest.approx([7.5, 4.5, 3.0, 1.5, 1.5])
+def test_rows_that_are_summed_up_by_hand():
+    n, m, points = 10**6, 1000, 50
+    once = 1e-6 * n * m + 1e-9 * n * m**2 / 2  # features
+    choosing = 0.5e-6 * (2 * m) ** 2 + 1e-9 * (2 * m) ** 3  # among twice as many rows
+    for interval, seen, replicates in (("sectioning", 1.0, 5), ("half_sampling", 3.0, 5), ("cheap_bootstrap", 3.528, 5)):
+        found = forecast(summed_up(n, points, m, interval=interval), RATES)
+        by_hand = choosing + once + seen * 1e-9 * n * m**2 + (replicates + 1) * 1e-9 * m**3
+        assert found.fitting == pytest.approx(by_hand, rel=0.01)  # the shares of rows are those of the first ones
+        assert found.predicting == pytest.approx(1e-6 * m * points)
+    truth = forecast(summed_up(n, points, m, interval="truth"), RATES)
+    kept = points + 4096
+    whole = 1e-6 * m * (points + kept) + 2 * 0.5e-9 * kept * m**2
+    assert truth.predicting == pytest.approx(0.04 + whole)
 
 
-def test_what_the_asking_process_does_is_not_shared(tmp_path):
-    rates = replace(RATES, row=1e-5)
-    one, many = (forecast(in_blocks(machines=machines), rates) for machines in (1, 1000))
-    assert one.fitting == pytest.approx(10 + 1500)
-    assert many.fitting == pytest.approx(10 + 1.5)
-    assert many.predicting == one.predicting == pytest.approx(100 + 1e-3)  # of blocks in its memory
-    stored = forecast(in_blocks(machines=1000, folder=str(tmp_path)), rates)
-    assert stored.predicting == pytest.approx(0.1 + 1e-3)
-
-
-def test_stored_blocks_need_disk_and_no_memory_of_rows(tmp_path):
-    small, large = (forecast(in_blocks(n, folder=str(tmp_path)), RATES) for n in (10**5, 10**8))
-    assert small.bytes == large.bytes < forecast(in_blocks(10**6), RATES).bytes
-    assert large.disk == 8 * 10**8 * (4 + 2)
-    assert "4.8 GB on disk" in str(large)
-    assert forecast(in_blocks(), RATES).disk == 0
+def test_summing_up_is_linear_in_the_rows_and_memory_does_not_grow():
+    one, two = (forecast(summed_up(n), RATES) for n in (10**6, 2 * 10**6))
+    assert two.fitting == pytest.approx(2 * one.fitting, rel=0.01)
+    assert one.bytes == two.bytes
+    chosen = Job.of(PNCRegressor(device="cpu"), 10**6, 4)
+    assert len(set(chosen.landmarks)) == 1 < len(chosen.landmarks)  # the network and another kind
+    assert Job.of(PNCRegressor(device="cpu"), 10**4, 4).landmarks == []
+    assert forecast(chosen, RATES).choosing > 0
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"machines": 8}, r"machines=8 is for blocks, and block=None has none; use block=2048, or machines=1"),
-        ({"is_stored": True}, r"is_stored=True is for blocks"),
-        ({"centre": FullCentre()}, r"centre=FullCentre\(.*\) is for blocks"),
-        ({"block": 10, "engine": LinearizedEngine()}, r"block=10 has no engine=Linearized.*; use KernelEngine\(\)"),
-        ({"block": 10, "is_stored": True, "centre": FullCentre()}, r"centre=.* holds all rows in memory; use is_stored=False"),
+        ({"solver": Landmarks(), "engine": LinearizedEngine()}, r"solver=Landmarks.* is for engine='kernel'"),
         ({"points": -1}, r"points=-1 must be a whole number of at least 0"),
-        *(({name: 0}, f"{name}=0 must be a whole number of at least 1") for name in ("rows", "features", "outputs")),
-        *(({"block": 10} | {name: 0}, f"{name}=0 must be a whole") for name in ("machines", "workers", "block")),
+        *(({name: 0}, f"{name}=0 must be a whole number of at least 1") for name in ("rows", "features", "outputs", "workers")),
     ],
 )
 def test_a_job_that_cannot_be_is_refused_at_birth(options, words):
@@ -129,9 +121,7 @@ def test_a_job_that_cannot_be_is_refused_at_birth(options, words):
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
-        (BlockwisePNCRegressor(block_size="big"), "block_size='big' must be a whole number"),
-        (BlockwisePNCRegressor(centre="ful"), "centre='ful' is not known"),
-        (BlockwisePNCRegressor(n_jobs=0), "n_jobs=0 runs nothing"),
+        (PNCRegressor(solver="nystrom"), "solver='nystrom' is not known"),
         (PNCRegressor(n_jobs=0), "n_jobs=0 runs nothing"),
     ],
 )
@@ -185,38 +175,6 @@ def test_mixed_precision_is_for_replicates_without_factors():
     mixed = KernelEngine(precision="mixed")
     found = forecast(job(interval="sectioning", engine=mixed), WITH_SOLVERS)
     assert found.fitting == pytest.approx(0.5 + 1 + 4 * 0.5e-9 * 250**3)
-    double, half = (forecast(in_blocks(precision=precision), WITH_SOLVERS) for precision in ("double", "mixed"))
-    assert half.fitting == pytest.approx(1000 * (0.5 + 0.5))
-    assert half.bytes > double.bytes
-
-
-def test_a_centre_on_all_rows_by_hand(monkeypatch):
-    monkeypatch.setattr("unseed.costs._blocks.landmarks_for", lambda n, device: 100)
-    n, r, points = 10_000, 100, 50
-    plain, full = (forecast(in_blocks(n, points, centre=centre, machines=10), WITH_SOLVERS) for centre in ("blocks", "full"))
-    building = 1e-6 * n * r + 1e-9 * 1.5 * n * r**2 + 0.5e-6 * r**2 + 2 * C * r**3
-    each = 1e-7 * n**2 / 2 + 1e-8 * (2 * n * r + r**2)
-    assert full.fitting - plain.fitting == pytest.approx(building + 17 * each)  # in the process that asks
-    assert full.predicting - plain.predicting == pytest.approx(1e-6 * points * n)
-    assert full.bytes > 8 * n * r
-    assert str(full).endswith("of memory, if 16 iterations find the centre (they may be 200)")
-    short = in_blocks(n, points, centre="full", max_iterations=3)
-    assert "if 3 iterations find the centre (they may be 3)" in str(forecast(short, WITH_SOLVERS))
-    more = FullCentre(tolerance=1e-9).iterations(n, r)
-    assert FullCentre().iterations(n, r) < more < 200
-
-
-@pytest.mark.parametrize("regularization", [1e-3, 1e-5])
-def test_iterations_are_about_as_many_as_are_assumed(monkeypatch, regularization):
-    rng = np.random.default_rng(0)
-    X = torch.tensor(rng.normal(size=(600, 4)))
-    y = torch.sin(X).sum(1, keepdim=True) + 0.3 * torch.tensor(rng.normal(size=(600, 1)))
-    options = {"generator": Streams(0).generator("landmarks"), "tolerance": 1e-6, "max_iterations": 200}
-    all_rows = FullFit.solve(NETWORK, X, y, regularization, **options)
-    assert all_rows.iterations <= FullCentre().iterations(600, landmarks=600)
-    monkeypatch.setattr("unseed.engines._blocks.landmarks_for", lambda n, device: 75)
-    some_rows = FullFit.solve(NETWORK, X, y, regularization, **options)
-    assert 1 / 4 < some_rows.iterations / FullCentre().iterations(600, landmarks=75) < 4
 
 
 def test_rates_of_solvers_are_measured_where_they_are_asked_for():
@@ -229,8 +187,6 @@ def test_rates_of_solvers_are_measured_where_they_are_asked_for():
         forecast(wanted, RATES)
     with pytest.raises(InvalidInputError, match=r"know nothing of training=GradientFlow\("):
         forecast(job(engine=KernelEngine(training=GradientFlow(time=1.0))), RATES)
-    with pytest.raises(InvalidInputError, match="know nothing of centre='full'"):
-        forecast(in_blocks(centre="full"), RATES)
 
 
 @pytest.fixture
@@ -246,15 +202,15 @@ def test_a_shortage_names_what_would_fit(little_memory):
         return shortage(one, forecast(one, replace(WITH_SOLVERS, network=SPEED)).bytes)
 
     assert of(job()) is None
-    whole = job(n=20_000, interval="sectioning")
+    whole = job(n=20_000, interval="sectioning", solver="exact")
     with pytest.raises(NotEnoughMemoryError) as refused:
         plans.kernel_memory(whole.plan).check(whole.device)
     assert of(whole) == str(refused.value)
     assert "interval=Batching(batches=" in of(whole)
-    blocks = of(in_blocks(10**8))
-    assert "block_size=1000, folder=..., n_jobs=1) keeps rows in files and needs 0.0 GB" in blocks
-    assert "block_size=5000, folder" in of(in_blocks(10**6, block_size=10_000, centre="full"))
-    assert "centre='blocks'" in of(in_blocks(10**6, block_size=10_000, centre="full"))
+    assert of(summed_up(count=500)) is None
+    words = of(summed_up(count=4000))
+    assert words.startswith("1,000,000 rows in spaces of 4,000 landmarks need ")
+    assert words.endswith(" GB and 0.5 GB are available; solver=Landmarks(count=500) needs 0.2 GB")
 
 
 def test_a_shortage_of_finite_networks_names_a_width(little_memory):
@@ -385,7 +341,7 @@ def test_memory_of_ones_own_engine_is_told_short(little_memory):
 
 
 def test_what_has_no_forecast_is_said():
-    with pytest.raises(NotAvailableError, match="a forecast is for PNCRegressor and BlockwisePNCRegressor, not for"):
+    with pytest.raises(NotAvailableError, match="a forecast is for PNCRegressor, not for"):
         Job.of(DeepEnsembleRegressor(), 60, 4)
     with pytest.raises(InvalidInputError, match=r"know nothing of engine=LinearizedEngine.*take Rates.for_job"):
         forecast(job(engine=LinearizedEngine()), RATES)
@@ -416,10 +372,9 @@ def test_dry_run_says_what_does_not_fit_and_what_would(tmp_path, little_memory):
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 0, said.output
     line = next(line for line in said.output.splitlines() if "does not fit here" in line)
-    assert "20,100 rows need 3." in line
-    assert "0.5 GB are available; interval=Batching(batches=16)" in line
-    assert line.endswith("--interval batching trains in blocks.")
+    assert re.search(r"20,100 rows in spaces of [0-9,]+ landmarks need \d\.\d GB", line)
+    assert "0.5 GB are available; solver=Landmarks(count=" in line
     figures = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
     assert not figures["fits"]
     assert figures["bytes"] > figures["available_bytes"] == 5 * 10**8
-    assert any("Batching(batches=16)" in note for note in figures["notes"])
+    assert any("Landmarks(count=" in note for note in figures["notes"])

@@ -78,12 +78,12 @@ def test_plots_of_the_benchmarks_are_drawn(benchmarks, tmp_path):
 
 def test_a_promise_is_kept_or_broken_by_its_figure(benchmarks):
     page = benchmarks("page")
-    limits = {"two cores": {"figures": {"dask": {"blocks": 4, "rows_of_a_block": 10, "workers_1_seconds": 3.0}}}}
-    for seconds, verdict in ((1.5, "yes"), (2.0, "**no**")):
-        limits["two cores"]["figures"]["dask"] |= {"workers_2_seconds": seconds, "ratio": 3.0 / seconds}
-        lines = [line for line in page.promises(limits).splitlines() if "Dask" in line]
+    limits = {"two cores": {"figures": {"bootstrap": {"rows": 10, "floor_seconds": 2.0, "peak_matrices": 4.0}}}}
+    for seconds, verdict in ((3.0, "yes"), (4.0, "**no**")):
+        limits["two cores"]["figures"]["bootstrap"] |= {"seconds": seconds, "ratio": seconds / 2.0}
+        lines = [line for line in page.promises(limits).splitlines() if "s of factorisations" in line]
         assert [line.split(" | ")[-1].rstrip("| ") for line in lines] == [verdict]
-    assert "Kept: 0 of the 1 that were measured." in page.promises(limits)
+    assert "Kept: 0 of the 2 that were measured." in page.promises(limits)
     assert "Kept: 0 of the 0 that were measured." in page.promises({})
     assert page.ceilings({}) == "Not measured."
 

@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose
 
 from unseed import (
     MLP,
-    BlockwisePNCRegressor,
     GradientDescent,
     KernelEngine,
     LinearizedEngine,
@@ -166,17 +165,6 @@ def test_many_data_sets(interval):
     here, there = (predict_interval_many(sets, labels, X_NEW, device=device, **options) for device in ("cpu", "cuda"))
     assert_allclose(there[0], here[0], rtol=1e-9)
     assert_allclose(there[1], here[1], rtol=1e-8)
-
-
-@pytest.mark.parametrize("options", [{}, {"precision": "mixed"}, {"centre": "full", "tolerance": 1e-12}], ids=str)
-def test_blocks(options):
-    here, there = (
-        BlockwisePNCRegressor(block_size=16, network=NETWORK, regularization=0.01, random_state=0, device=device, **options)
-        .fit(X, Y)
-        .predict_interval(X_NEW, kind="prediction")[1]
-        for device in ("cpu", "cuda")
-    )
-    assert_allclose(there, here, rtol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import unseed
+
 HEAVY = ("torch", "numpy", "scipy", "sklearn", "joblib", "pandas", "matplotlib", "pyarrow", "openpyxl", "unseed_paper")
 COMMAND = """
 import sys
@@ -46,3 +48,17 @@ def test_help_and_version_load_no_numbers(arguments):
 
 def test_the_test_sees_what_is_loaded():
     assert not modules_after("import sys, unseed; unseed.MLP; print(*sys.modules, file=sys.stderr)").isdisjoint(HEAVY)
+
+
+def test_a_name_that_is_gone_says_what_to_write_instead():
+    words = (
+        r"BlockwisePNCRegressor is gone: PNCRegressor takes any number of rows .*solver='all_rows'.* what centre='full' was$"
+    )
+    with pytest.raises(AttributeError, match=words):
+        unseed.BlockwisePNCRegressor  # noqa: B018
+    with pytest.raises(ImportError, match=words):
+        exec("from unseed import BlockwisePNCRegressor")
+    assert not hasattr(unseed, "BlockwisePNCRegressor")
+    assert "BlockwisePNCRegressor" not in dir(unseed)
+    with pytest.raises(ImportError, match="cannot import name 'Blocks'"):
+        exec("from unseed import Blocks")

@@ -7,9 +7,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from unseed import MLP, BlockwisePNCRegressor, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
-from unseed._estimators import block_work
-from unseed._predictors import block_average as blocks
+from unseed import MLP, GradientDescent, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor
 from unseed.engines import _cohorts as cohorts
 from unseed.engines import _linearized as linearized
 from unseed.engines import _systems as systems
@@ -47,7 +45,7 @@ def wire(monkeypatch):
     wire = Wire()
     for module in (systems, linearized, cohorts):
         monkeypatch.setattr(module, "shares_memory", lambda n_jobs: False)
-    for module, name in ((systems, "begun"), *((m, "outcomes") for m in (cohorts, block_work, blocks))):
+    for module, name in ((systems, "begun"), (cohorts, "outcomes")):
         monkeypatch.setattr(module, name, wire)
     return wire
 
@@ -71,39 +69,6 @@ def test_replicates_are_sent_their_rows(engine, interval, wire, monkeypatch):
     near = PNCRegressor(engine=engine, interval=interval, **OPTIONS).fit(X, Y).get_prediction(X_NEW)
     assert_allclose(far.mean, near.mean, rtol=1e-8)
     assert_allclose(far.standard_error, near.standard_error, rtol=1e-7)
-
-
-@pytest.mark.parametrize("is_stored", [False, True])
-def test_blocks_are_sent_once(is_stored, wire, tmp_path, monkeypatch):
-    reg = BlockwisePNCRegressor(block_size=50, folder=tmp_path if is_stored else None, **OPTIONS).fit(X, Y)
-    assert len(wire.sent) == reg.n_blocks_ == 8
-    assert max(wire.sent) < 50 * ROW + OVERHEAD
-    assert max(wire.returned) < 2 * 8 * 50 + OVERHEAD / 3
-    wire.sent.clear()
-    far = reg.get_prediction(X_NEW)
-    points = 8 * D * N  # new ones, and the rows at which blocks check each other
-    if is_stored:
-        assert max(wire.sent) < points + OVERHEAD
-    monkeypatch.undo()
-    assert_allclose(far.mean, reg.predict(X_NEW), rtol=1e-12)
-
-
-def test_blocks_in_memory_predict_where_they_are(monkeypatch):
-    import joblib
-    from joblib.parallel import get_active_backend
-
-    reg, seen = BlockwisePNCRegressor(block_size=50, **OPTIONS).fit(X, Y), []
-    real = blocks.outcomes
-
-    def spied(tasks, n_jobs, **options):
-        seen.append(get_active_backend()[0])
-        return real(tasks, n_jobs, **options)
-
-    monkeypatch.setattr(blocks, "outcomes", spied)
-    with joblib.parallel_config(backend="loky"):
-        reg.predict_interval(X_NEW)
-    assert all(backend.supports_sharedmem for backend in seen)
-    assert seen
 
 
 def test_a_view_would_be_sent_whole():

@@ -1,4 +1,4 @@
-"""More rows than one network can take, on several processes: blocks, a cluster, rows that arrive later, the paper's tables."""
+"""Many rows, in pieces; replicates, and the paper's tables, on several processes."""
 
 import subprocess
 import sys
@@ -9,9 +9,8 @@ from pathlib import Path
 import joblib
 import numpy as np
 from distributed import Client, LocalCluster
-from sklearn.base import clone
 
-from unseed import MLP, BlockwisePNCRegressor
+from unseed import MLP, Landmarks, PNCRegressor
 
 
 def draw(n_rows, seed):
@@ -27,7 +26,7 @@ def truth(X):
 
 
 def on_cluster(reg, X, y):
-    """Fit with the blocks on the workers of the cluster that this process is connected to."""
+    """Fit with the replicates on the workers of the cluster that this process is connected to."""
     with joblib.parallel_config(backend="dask"):
         return reg.fit(X, y)
 
@@ -49,28 +48,33 @@ def figures(found, f):
 
 def main():
     """Workers are processes, which import this file: what they shall not do again stands here."""
-    X, y = draw(8_000, seed=0)
+    X, y = draw(20_000, seed=0)
     X_new = draw(200, seed=1)[0]
     network = MLP(activation="erf", bias_scale=1.0, scale_inputs=True)
-    reg = BlockwisePNCRegressor(block_size=1_000, network=network, regularization=1e-6, random_state=0)
-    stiff = clone(reg).set_params(regularization=1e-4).fit(X, y).get_prediction(X_new)
-    here = reg.fit(X, y).get_prediction(X_new)
+    reg = PNCRegressor(network=network, solver=Landmarks(count=300), random_state=0)
+    whole = reg.fit(X, y).get_prediction(X_new)
+    pieces = [(X[start : start + 1_000], y[start : start + 1_000]) for start in range(0, 20_000, 1_000)]
+    streamed = reg.fit_stream(pieces).get_prediction(X_new)
+    later = reg.partial_fit(*draw(20_000, seed=2)).get_prediction(X_new)
+    resampled = PNCRegressor(interval="cheap_bootstrap", network=network, regularization=1e-5, random_state=0)
+    here = resampled.fit(X[:1_000], y[:1_000]).get_prediction(X_new)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        there = on_cluster(reg, X, y).get_prediction(X_new)
+        there = on_cluster(resampled, X[:1_000], y[:1_000]).get_prediction(X_new)
         with tempfile.TemporaryDirectory() as folder:
             files = reproduced(Path(folder), cluster.scheduler_address)
-    later = reg.partial_fit(*draw(8_000, seed=2)).get_prediction(X_new)  # eight more blocks; the old ones stay as they are
 
     print("| fit | RMSE | average width | f inside |")
     print("|---|---|---|---|")
     fits = {
-        "8 blocks of 1,000 rows, in this process": here,
+        "20,000 rows": whole,
+        "the same in pieces of 1,000": streamed,
+        "20,000 more by `partial_fit`": later,
+        "cheap bootstrap of 1,000 rows, in this process": here,
         "the same, on two workers": there,
-        "8 blocks added by `partial_fit`": later,
-        "the first 8 blocks with λ = 1e-4 instead of 1e-6": stiff,
     }
     for name, found in fits.items():
         print(f"| {name} | {figures(found, truth(X_new))} |")
+    print("the same in pieces:", np.allclose(streamed.mean, whole.mean, rtol=0, atol=1e-9))
     print("the same on two workers:", np.allclose(here.mean, there.mean, rtol=1e-12))
     print(*files, sep="\n")
 

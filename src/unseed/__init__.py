@@ -1,13 +1,14 @@
 """Confidence intervals for neural-network regression, with the luck of the seed taken out."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from unseed._gone import GONE
 from unseed._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from unseed import costs, engines, errors, intervals, kernels, losses, networks, plots, report, tasks  # noqa: F401
-    from unseed._estimators import BlockwisePNCRegressor as BlockwisePNCRegressor
     from unseed._estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from unseed._estimators import MCDropoutRegressor as MCDropoutRegressor
     from unseed._estimators import PNCRegressor as PNCRegressor
@@ -42,13 +43,7 @@ if TYPE_CHECKING:
 
 _MODULES = ("costs", "engines", "errors", "intervals", "kernels", "losses", "networks", "plots", "report", "tasks")
 _NAMES = {
-    "_estimators": (
-        "BlockwisePNCRegressor",
-        "DeepEnsembleRegressor",
-        "MCDropoutRegressor",
-        "PNCRegressor",
-        "SingleNetworkRegressor",
-    ),
+    "_estimators": ("DeepEnsembleRegressor", "MCDropoutRegressor", "PNCRegressor", "SingleNetworkRegressor"),
     "_files": ("replaced",),
     "_findings": ("Diagnosis",),
     "_many": ("predict_interval_many",),
@@ -70,6 +65,10 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: ``import unseed`` alone loads no numerical library."""
     if name in _MODULES:
         return import_module(f"unseed.{name}")
+    if name in GONE:
+        # Of an AttributeError the statement `from unseed import` would leave out the words.
+        is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
+        raise (ImportError if is_import else AttributeError)(GONE[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'unseed' has no attribute {name!r}")
     value = getattr(import_module(f"unseed.{_HOMES[name]}"), name)

@@ -46,13 +46,6 @@ def available_bytes(device: torch.device) -> int:
     return min([_machine_bytes(), *(limit - used for limit, used in _containers())])
 
 
-def total_bytes(device: torch.device) -> int:
-    """All memory of a device or of the container, used or not."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1]
-    return min([_physical_bytes(), *(limit for limit, _ in _containers())])
-
-
 def uninitialised(like: torch.Tensor, *shape: int) -> torch.Tensor:
     """Tensor of a type and device, its memory not touched yet: NumPy's has large pages, four times as fast to write first."""
     if like.device.type == "cpu" and like.dtype == torch.float64:

@@ -10,7 +10,7 @@ class InvalidInputError(UnseedError, ValueError):
 
 
 class ModelFileError(InvalidInputError):
-    """A saved model, or a block of one, cannot be read or written; the text names the file, the fault and the remedy."""
+    """A saved model cannot be read or written; the text names the file, the fault and the remedy."""
 
 
 class SingularKernelError(UnseedError):

@@ -118,7 +118,7 @@ def fit(
     A missing value (an empty cell, NA, N/A, NaN, null, ?) is refused with its row and column, unless --impute median is
     given. A missing target always is.
 
-    More than 20,000 rows are trained on in blocks.
+    More than 10,000 rows (30,000 on a GPU) are summed up in the space of some of them: time is linear in their number.
     """
     console = Console(quiet, as_json, typer.echo)
     from unseed_app.commands.fit import fit as run

@@ -6,8 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from unseed import (
     MLP,
-    BlockwisePNCRegressor,
-    Compression,
     GradientFlow,
     KernelEngine,
     MonteCarloMean,
@@ -179,22 +177,3 @@ def test_options_that_cannot_be(options, match):
 def test_other_engines_are_refused():
     with pytest.raises(InvalidInputError, match=r"engine='kernel'.*LinearizedReplicates"):
         fitted(engine="linearized", network=MLP(width=8)).compress(dtype="float32")
-
-
-@pytest.mark.parametrize("outputs", [1, 2])
-def test_blocks(outputs, tmp_path):
-    y = Y[:, 0] if outputs == 1 else Y
-    reg = BlockwisePNCRegressor(block_size=60, network=ROUGH, regularization=1e-6, random_state=0).fit(X, y)
-    small = reg.compress()
-    points = reg._some_points(1000)
-    changes = [one - two for one, two in zip(small.predict(points, True), reg.predict(points, True), strict=True)]
-    report = small.compression_
-    for change, largest in zip(changes, (report.largest_change, report.largest_error_change), strict=True):
-        assert_allclose(np.abs(change.reshape(240, -1)).max(axis=0), largest, rtol=1e-12)
-    assert 0 < max(report.largest_change) < 1e-4 * Y.std()
-    assert small.size_in_bytes() < 0.8 * reg.size_in_bytes()
-    small.save(tmp_path / "model")
-    loaded = BlockwisePNCRegressor.load(tmp_path / "model")
-    assert_array_equal(loaded.predict_interval(X_NEW)[1], small.predict_interval(X_NEW)[1])
-    assert isinstance(loaded.compression_, Compression)
-    assert_allclose(small.get_prediction(X_NEW).components.noise, reg.get_prediction(X_NEW).components.noise, rtol=1e-4)

@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 from numpy.testing import assert_array_equal
 
-from unseed import MLP, BlockwisePNCRegressor, DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor, read_document
+from unseed import MLP, DeepEnsembleRegressor, MCDropoutRegressor, PNCRegressor, read_document
 from unseed._persistence import kind_of
 from unseed._persistence.folder import _digest, canonical
 from unseed.errors import InvalidInputError, ModelFileError
@@ -263,9 +263,6 @@ def test_a_header_longer_than_the_file(model):
         (MCDropoutRegressor(steps=2, **OPTIONS), put("fitted", "rate", value=1.5)),
         (MCDropoutRegressor(steps=2, **OPTIONS), put("fitted", "width", value=9)),
         (MCDropoutRegressor(steps=2, **OPTIONS), put("fitted", "network", value="auto")),
-        (BlockwisePNCRegressor(block_size=8, **OPTIONS), put("fitted", "lengths", value=[12, 12, 12])),
-        (BlockwisePNCRegressor(block_size=8, **OPTIONS), put("fitted", "lengths", value=[24])),
-        (BlockwisePNCRegressor(block_size=8, **OPTIONS), put("fitted", "lengths", value=[25, -1])),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -273,6 +270,11 @@ def test_other_models_that_were_changed_and_signed_again(reg, change, tmp_path):
     reg.fit(X, Y).save(tmp_path / "model")
     signed(tmp_path / "model", change)
     refused(tmp_path / "model", cls=type(reg))
+
+
+def test_a_model_of_a_kind_that_is_gone_says_what_to_fit_instead(model):
+    signed(model, put("kind", value="BlockwisePNCRegressor"))
+    refused(model, "BlockwisePNCRegressor is gone: PNCRegressor takes any number of rows .*; fit it again$")
 
 
 class TestWriting:

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unseed import MLP, BlockwisePNCRegressor, PNCRegressor
+from unseed import MLP, PNCRegressor, SingleNetworkRegressor
 from unseed.errors import InvalidInputError, NotAvailableError
 from unseed.plots import SeedSpreadDisplay
 
@@ -86,6 +86,6 @@ def test_estimators_without_a_closed_form_say_what_to_do():
     linearized = PNCRegressor(engine="linearized", network=MLP(width=32), regularization=0.1, random_state=0).fit(X, Y)
     with pytest.raises(NotAvailableError, match="engine='kernel'"):
         SeedSpreadDisplay.from_estimator(linearized, NEW)
-    blocks = BlockwisePNCRegressor(block_size=25, network=NETWORK, regularization=0.05, random_state=0).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="BlockwisePNCRegressor cannot draw networks"):
-        SeedSpreadDisplay.from_estimator(blocks, NEW)
+    single = SingleNetworkRegressor(engine="linearized", network=MLP(width=32), regularization=0.1, random_state=0).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="SingleNetworkRegressor cannot draw networks"):
+        SeedSpreadDisplay.from_estimator(single, NEW)

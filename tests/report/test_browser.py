@@ -174,10 +174,8 @@ def test_hostile_names_are_shown_and_do_nothing(browser, tmp_path):
 @pytest.mark.parametrize("estimator", ["without observations", "without a seed", "one row"])
 def test_what_is_not_known_is_not_drawn(browser, tmp_path, estimator):
     if estimator == "without a seed":
-        from unseed import BlockwisePNCRegressor
-
-        reg = BlockwisePNCRegressor(block_size=30, network=OPTIONS["network"], regularization=1e-2, random_state=0)
-        browser.open(write_report(tmp_path / "r.html", reg.fit(X[:60], Y[:60, 0]), NEW, OBSERVED))
+        reg = PNCRegressor(solver="landmarks", network=OPTIONS["network"], regularization=1e-2, random_state=0)
+        browser.open(write_report(tmp_path / "r.html", reg.fit(X[:80], Y[:80, 0]), NEW, OBSERVED))
         assert browser.run("document.getElementById('seeds').hidden")
         assert "seed" not in browser.text("#table thead")
     elif estimator == "one row":

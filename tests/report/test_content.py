@@ -11,7 +11,6 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 
 from unseed import (
     MLP,
-    BlockwisePNCRegressor,
     DeepEnsembleRegressor,
     MCDropoutRegressor,
     NetworkEngine,
@@ -177,13 +176,12 @@ def test_every_interval_method(interval):
 @pytest.mark.parametrize(
     ("estimator", "spread", "knows_seed"),
     [
-        (BlockwisePNCRegressor(block_size=50, network=NETWORK, regularization=1e-2, random_state=0), "data", False),
         (DeepEnsembleRegressor(members=2, **SMALL), "members", True),
         (DeepEnsembleRegressor(members=2, interval="sectioning", engine="linearized", **SMALL), "data", True),
         (SingleNetworkRegressor(**SMALL), "data", False),
         (MCDropoutRegressor(steps=20, passes=20, **SMALL), "dropout", False),
     ],
-    ids=["blockwise", "members", "resampled ensemble", "single", "dropout"],
+    ids=["members", "resampled ensemble", "single", "dropout"],
 )
 def test_other_estimators_leave_out_what_they_do_not_know(estimator, spread, knows_seed):
     report = report_of(estimator.fit(X[TRAIN], Y[TRAIN]))
@@ -282,8 +280,8 @@ def test_pieces_of_many_rows_give_the_same_numbers(monkeypatch):
         np.testing.assert_allclose(getattr(pieces, name), getattr(whole, name), rtol=1e-9)
     np.testing.assert_allclose(pieces.coverage.observed, whole.coverage.observed)
     assert pieces.parts.keys() == whole.parts.keys()
-    blocks = BlockwisePNCRegressor(block_size=25, **OPTIONS).fit(X[TRAIN], Y[TRAIN])
-    assert len(report_of(blocks).outputs[0].mean) == 60  # without a calibration, or with another
+    normal = PNCRegressor(calibration="normal", **OPTIONS).fit(X[TRAIN], Y[TRAIN])
+    assert len(report_of(normal).outputs[0].mean) == 60  # without a calibration
 
 
 def test_seeds_are_not_asked_for_where_that_takes_long(monkeypatch):

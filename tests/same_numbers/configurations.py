@@ -1,4 +1,4 @@
-"""What is fitted, one function each: engines, intervals, networks, calibration, outputs, sizes, baselines and blocks.
+"""What is fitted, one function each: engines, intervals, networks, calibration, outputs, sizes and baselines.
 
 Only public names that the commit before has too: the same file runs on both sides. Each configuration is cheap, has a fixed
 seed, and returns named arrays.
@@ -18,7 +18,6 @@ from unseed import (
     SGD,
     AutoNetwork,
     Batching,
-    BlockwisePNCRegressor,
     CheapBootstrap,
     DeepEnsembleRegressor,
     GaussNewton,
@@ -92,15 +91,6 @@ def with_a_rival() -> Quantities:
     return answers(PNCRegressor(random_state=0).fit(x, x[:, 0] + 0.5 * rng.normal(size=40)), x[:9] + 0.1)
 
 
-def in_pieces() -> Quantities:
-    """Rows that arrive one piece after the other, some of which wait."""
-    X, y = rows(130)
-    reg = BlockwisePNCRegressor(block_size=40, network=RELU, random_state=0)
-    for piece in (slice(0, 50), slice(50, 70), slice(70, 130)):
-        reg.partial_fit(X[piece], y[piece, 0])
-    return answers(reg, new_points())
-
-
 def baseline(kind: Any, outputs: int = 1, **options: Any) -> Quantities:
     """Fit another regressor and ask it what it can be asked."""
     return fitted(
@@ -114,7 +104,6 @@ DESCENT = NetworkEngine(dtype="float64", trainer=GradientDescent(steps=60))
 TO_THE_END = NetworkEngine(dtype="float64", trainer=GradientDescent(steps=3000, tolerance=0.05))
 NEWTON = NetworkEngine(dtype="float64", trainer=GaussNewton(steps=12))
 LINEAR = LinearizedEngine(width=64)
-BLOCKS = partial(BlockwisePNCRegressor, network=RELU, regularization=0.01, random_state=0)
 
 EXACT: dict[str, Callable[[], Quantities]] = {
     "kernel-truth": partial(pnc, 120),
@@ -161,9 +150,6 @@ EXACT: dict[str, Callable[[], Quantities]] = {
     "linearized-steps": partial(pnc, 40, engine=LinearizedEngine(width=32, training=SHORT), network=MLP(), initial_mean=trend),
     "linearized-module": partial(pnc, 50, engine="linearized", network=module, interval="sectioning"),
     "linearized-module-outputs": partial(pnc, 40, 2, engine="linearized", network=partial(module, 2, torch.nn.GELU)),
-    "blocks": partial(fitted, BLOCKS(block_size=40), 150),
-    "blocks-outputs-mixed": partial(fitted, BLOCKS(block_size=50, precision="mixed"), 130, 2),
-    "blocks-in-pieces": in_pieces,
     "ensemble-linearized": partial(baseline, DeepEnsembleRegressor, members=3, engine="linearized", outputs=2),
     "single-linearized": partial(baseline, SingleNetworkRegressor, engine="linearized"),
     "single-without-interval": partial(baseline, SingleNetworkRegressor, engine="linearized", interval=None),
@@ -197,7 +183,6 @@ TRAINED: dict[str, Callable[[], Quantities]] = {
     "single-trained": partial(baseline, SingleNetworkRegressor, engine=DESCENT, outputs=2),
     "dropout": partial(baseline, MCDropoutRegressor, rate=0.2, steps=20, passes=10),
     "dropout-descent": partial(baseline, MCDropoutRegressor, passes=10, trainer=GradientDescent(steps=5, rate=0.01), outputs=2),
-    "blocks-centre": partial(fitted, BLOCKS(block_size=50, centre="full", tolerance=1e-8), 150, 2),
     "network-chosen-and-a-rival": with_a_rival,
     "network-chosen-left-out": partial(
         one_feature, network=AutoNetwork(criterion="leave_one_out", relevance=False, max_rows=40)

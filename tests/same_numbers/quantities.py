@@ -75,8 +75,7 @@ def of_diagnosis(diagnosis: Any) -> Quantities:
 def of_choice(reg: Any) -> Quantities:
     """What the arguments came to, how training went, and how large the model is."""
     network, selection = getattr(reg, "network_", None), getattr(reg, "selection_", None)
-    found = _shown(reg, "n_rows_", "n_blocks_", "n_waiting_", "block_size_", "regularization_", "convergence_")
-    found["centre"] = _shown(getattr(reg, "centre_", None), "iterations", "converged")
+    found = _shown(reg, "n_rows_", "regularization_", "convergence_")
     found["compression"] = _shown(getattr(reg, "compression_", None), "dtype", "n_rows", "n_anchors", "n_points")
     found["network"] = _shown(network, "depth", "width", "weight_std", "bias_scale", "bias_init", "scale_inputs", "input_scale")
     if selection is not None:

@@ -43,7 +43,6 @@ def saved(rows: Rows, new_points: Callable[[], np.ndarray]) -> Quantities:
         "network": PNCRegressor(engine=short, **OPTIONS).fit(X, y[:, 0]),
         "ensemble": unseed.DeepEnsembleRegressor(members=2, engine="linearized", **OPTIONS).fit(X, y[:, 0]),
         "dropout": unseed.MCDropoutRegressor(passes=5, steps=5, **OPTIONS).fit(X, y),
-        "blocks": unseed.BlockwisePNCRegressor(block_size=20, **OPTIONS).fit(X, y),
     }
     found: Quantities = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -57,10 +56,8 @@ def compressed(rows: Rows, new_points: Callable[[], np.ndarray]) -> Quantities:
     """Models made smaller in every way."""
     X, y = rows(60)
     reg = PNCRegressor(**OPTIONS).fit(X, y)
-    blocks = unseed.BlockwisePNCRegressor(block_size=30, **OPTIONS).fit(X, y[:, 0])
     found = answers(reg.compress(dtype="float32"), new_points(), name="float32")
-    found |= answers(reg.compress(anchors=25), new_points(), name="anchors")
-    return found | answers(blocks.compress(), new_points(), name="blocks")
+    return found | answers(reg.compress(anchors=25), new_points(), name="anchors")
 
 
 def many_data_sets() -> Quantities:
@@ -108,10 +105,11 @@ def forecasts() -> Quantities:
     """Time and memory of jobs of every engine, on a machine whose rates are given."""
     rates = _rates()
     found: Quantities = {}
-    for place, estimator in enumerate([*_regressors(), *_blocks()]):
+    for place, estimator in enumerate(_regressors()):
         for outputs in (1, 3):
             said = costs.forecast(costs.Job.of(estimator, 3000, 4, 200, outputs), rates)
             found |= flat({"figures": said, "seconds": said.seconds, "words": numbers_in(str(said))}, f"{place}.{outputs}")
+            found.pop(f"{place}.{outputs}.figures.disk", None)  # zero, where there is one
             if estimator.get_params().get("engine") in FINITE:  # whose memory came with rates that were measured
                 del found[f"{place}.{outputs}.figures.bytes"], found[f"{place}.{outputs}.words"]
     return _without_words(found)
@@ -137,24 +135,14 @@ def _regressors() -> list[PNCRegressor]:
     return [PNCRegressor(**{"network": RELU, "device": "cpu", "n_jobs": 1} | given) for given in options]
 
 
-def _blocks() -> list[unseed.BlockwisePNCRegressor]:
-    common = {"network": RELU, "device": "cpu", "n_jobs": 1, "block_size": 1000}
-    options = {}, {"centre": "full"}, {"folder": "blocks"}, {"precision": "mixed", "block_size": 500}
-    return [unseed.BlockwisePNCRegressor(**common | given) for given in options]
-
-
 def pages(rows: Rows) -> Quantities:
-    """The data and the words of reports about one output, several, blocks, a baseline, and rows without labels."""
+    """The data and the words of reports about one output, several, a baseline, and rows without labels."""
     X, y = rows(50)
     new, observed = X[40:], y[40:]
     shown = {
         "one": (PNCRegressor(**OPTIONS).fit(X[:40], y[:40, 0]), observed[:, 0]),
         "several": (PNCRegressor(interval="cheap_bootstrap", **OPTIONS).fit(X[:40], y[:40]), observed),
-        "blocks": (unseed.BlockwisePNCRegressor(block_size=20, **OPTIONS).fit(X[:40], y[:40, 0]), None),
-        "ensemble": (
-            unseed.DeepEnsembleRegressor(members=2, engine="linearized", **OPTIONS).fit(X[:40], y[:40, 0]),
-            observed[:, 0],
-        ),
+        "ensemble": (unseed.DeepEnsembleRegressor(members=2, engine="linearized", **OPTIONS).fit(X[:40], y[:40, 0]), None),
     }
     names = dict.fromkeys(("feature_names", "target_names", "row_labels"))
     found: Quantities = {}

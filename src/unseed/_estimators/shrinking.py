@@ -22,10 +22,7 @@ from unseed._persistence import Compression
 from unseed._predictors import PNCReplicates
 from unseed._resampling import HashedPlan
 from unseed._results import FloatArray
-from unseed.engines import BlockFit
 from unseed.errors import InvalidInputError
-from unseed.kernels import PopulationKernel
-from unseed.networks import MLP
 
 if TYPE_CHECKING:
     from unseed._estimators.pnc import PNCRegressor
@@ -35,7 +32,7 @@ Numbers = TypeVar("Numbers", FloatArray, Tensor)
 
 def smaller(estimator: PNCRegressor, dtype: str, anchors: int | None) -> PNCRegressor:
     """The same functions with rounded rows, or with a few rows, or both."""
-    check_dtype(dtype)
+    _check_dtype(dtype)
     replicates, task = estimator._replicates, estimator._task
     plan = replicates.plan
     if "anchors" not in replicates.trained.capabilities or task is None or isinstance(plan, HashedPlan):
@@ -59,17 +56,17 @@ def smaller(estimator: PNCRegressor, dtype: str, anchors: int | None) -> PNCRegr
         small._replicates, n_left = _with_anchors(small._replicates, anchors, is_rounded=dtype == "float32")
         small._task = None
     points = np.concatenate([replicates.checked.X, estimator._probe])
-    small.compression_ = measured(estimator, small, points, dtype, n_rows, n_left)
+    small.compression_ = _measured(estimator, small, points, dtype, n_rows, n_left)
     return small
 
 
-def check_dtype(dtype: object) -> None:
+def _check_dtype(dtype: object) -> None:
     """Refuse what rows cannot have."""
     if dtype not in ("float64", "float32"):
         raise InvalidInputError(f"dtype={dtype!r} is not known; use 'float32' or 'float64'")
 
 
-def measured(
+def _measured(
     whole: IntervalRegressor, small: IntervalRegressor, points: FloatArray, dtype: str, n_rows: int, n_left: int
 ) -> Compression:
     """Bytes before and after, and how far predictions and standard errors at some points have moved."""
@@ -87,14 +84,6 @@ def rounded(values: Numbers) -> Numbers:
     if isinstance(values, Tensor):
         return values.float().double()
     return values.astype(np.float32).astype(np.float64)
-
-
-def with_block_rounded(block: BlockFit, network: MLP, regularization: float) -> BlockFit:
-    """A block solved again for rows in float32; its labels are what its weights were solved from."""
-    kernel = PopulationKernel(network)
-    labels = kernel.ntk_gram(kernel.profile(block.X)) @ block.dual + regularization * len(block.X) * block.dual
-    solved = BlockFit.solve(network, rounded(block.X), labels, regularization)
-    return replace(solved, checked=rounded(solved.checked))
 
 
 def _with_anchors(replicates: PNCReplicates, n_anchors: int, *, is_rounded: bool) -> tuple[PNCReplicates, int]:

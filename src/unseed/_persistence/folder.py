@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from unseed._files import replaced
+from unseed._gone import GONE
 from unseed._persistence.codec import (
     NotDescribableError,
     decode,
@@ -111,6 +112,8 @@ def read_model(path: str | Path, kind: str, given: Mapping[str, Any]) -> tuple[d
     document = _description(path)
     if document.get("kind") != kind:
         other = str(document.get("kind"))[:60]
+        if other in GONE:
+            raise ModelFileError(f"{path} holds a model that this version of unseed cannot read: {GONE[other]}; fit it again")
         remedy = "fit_stream(pieces, checkpoint=...) goes on from it" if " " in other else f"use {other}.load({str(path)!r})"
         raise ModelFileError(f"{path} holds a {other} and not a {kind}; {remedy}")
     source, tensors_file = str(Path(path) / DESCRIPTION), str(Path(path) / TENSORS)

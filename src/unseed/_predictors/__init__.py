@@ -1,13 +1,11 @@
 """Predictors combine what engines train."""
 
-from unseed._predictors.block_average import BlockNetworks
 from unseed._predictors.dropout import DropoutNetwork, train_dropout
 from unseed._predictors.ensemble import EnsembleQuery, EnsembleReplicates, with_members
 from unseed._predictors.pnc import CheckedRows, ContrastQuery, PNCQuery, PNCReplicates, PosteriorLaw
 from unseed._predictors.scaled import chunks
 
 __all__ = [
-    "BlockNetworks",
     "CheckedRows",
     "ContrastQuery",
     "DropoutNetwork",

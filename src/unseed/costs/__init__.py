@@ -3,7 +3,6 @@
 Every engine says in amounts of operations what it takes (`unseed.engines.Cost`), and `Rates` have the seconds of each.
 """
 
-from unseed.costs._blocks import FullCentre
 from unseed.costs._job import TYPICAL_NETWORK, Job
 from unseed.costs._rates import Forecast, Growth, Rates, SolverRates, forecast, shortage
 from unseed.engines._trials import NetworkRates, TangentRates
@@ -11,7 +10,6 @@ from unseed.engines._trials import NetworkRates, TangentRates
 __all__ = [
     "TYPICAL_NETWORK",
     "Forecast",
-    "FullCentre",
     "Growth",
     "Job",
     "NetworkRates",

@@ -13,18 +13,29 @@ import torch
 from joblib import effective_n_jobs
 
 from unseed._checks import check_whole_number
-from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
-from unseed._estimators.block_work import workers_for
+from unseed._estimators import PNCRegressor
 from unseed._estimators.training import PLAIN_NETWORK, RIVAL_ROWS, is_module
 from unseed._machine import resolve_device
 from unseed._random import Streams
-from unseed._resampling import Plan
+from unseed._resampling import HashedPlan, Resamples
 from unseed._selection import AutoNetwork
 from unseed._solvers import Work
-from unseed.costs._blocks import FullCentre, block_cost
-from unseed.engines import Cost, Engine, KernelEngine, Network, Task, block_rows, resolve_engine
+from unseed.engines import (
+    Cost,
+    Engine,
+    Exact,
+    KernelEngine,
+    Landmarks,
+    Network,
+    Solver,
+    Task,
+    landmark_cost,
+    landmark_count,
+    resolve_engine,
+    resolve_solver,
+)
 from unseed.errors import InvalidInputError, NotAvailableError
-from unseed.intervals import Batching, IntervalMethod, resolve_interval
+from unseed.intervals import Batching, IntervalMethod, hashed_plan, resolve_interval
 from unseed.networks import MLP
 
 TYPICAL_NETWORK = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=True)
@@ -46,27 +57,20 @@ class Job:
         Training rows and their features, new points, columns of y.
     interval : interval method
     engine : engine
-        Of blocks a KernelEngine, whose precision is theirs.
     network : MLP or function that makes a torch module
         A typical one where it is yet to be chosen.
-    block : int or None
-        Rows of a block, where rows are trained on in blocks.
-    is_stored : bool
-        Whether blocks are kept in files.
-    centre : FullCentre or None
-        The network on all rows, where there is one beside the blocks.
+    solver : Exact or Landmarks
+        Whether all rows are held at once, or summed up.
     chooses : bool
         Whether the network is chosen from the data.
-    machines : int
-        As many machines like this one share the blocks.
     workers : int
-        Blocks or replicates at a time on each machine: they need memory, its cores are busy already.
+        Replicates at a time: they need memory, the cores are busy already.
     device : torch device
 
     Examples
     --------
-    >>> Job(rows=10**6, features=16, block=2048, machines=8).n_blocks
-    488
+    >>> Job(rows=10**6, features=16, solver=Landmarks(count=500)).landmarks
+    [500]
     """
 
     rows: int
@@ -76,56 +80,28 @@ class Job:
     interval: IntervalMethod = field(default_factory=Batching)
     engine: Engine = field(default_factory=KernelEngine)
     network: Network = TYPICAL_NETWORK
-    block: int | None = None
-    is_stored: bool = False
-    centre: FullCentre | None = None
+    solver: Solver = field(default_factory=Exact)
     chooses: bool = False
-    machines: int = 1
     workers: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def __post_init__(self) -> None:
-        for name in ("rows", "features", "outputs", "machines", "workers"):
+        for name in ("rows", "features", "outputs", "workers"):
             check_whole_number(name, getattr(self, name), at_least=1)
         check_whole_number("points", self.points, at_least=0)
-        if self.block is not None:
-            check_whole_number("block", self.block, at_least=1)
-            if not (self.engine.is_infinite and self.engine.converges):
-                raise InvalidInputError(f"block={self.block} has no engine={self.engine}; use KernelEngine(), or block=None")
-            if self.is_stored and self.centre is not None:
-                raise InvalidInputError(f"centre={self.centre} holds all rows in memory; use is_stored=False, or centre=None")
-            return
-        for name, unused in (("machines", 1), ("is_stored", False), ("centre", None)):
-            if getattr(self, name) != unused:
-                raise InvalidInputError(
-                    f"{name}={getattr(self, name)!r} is for blocks, and block=None has none; use block=2048, or {name}={unused}"
-                )
+        resolve_solver(self.solver, self.engine, self.rows, self.device)
 
     @classmethod
     def of(cls, estimator: Any, rows: int, features: int, points: int = 0, outputs: int = 1) -> Job:
         """What fitting an estimator to so many rows, and asking it for intervals, comes to."""
-        if not isinstance(estimator, (PNCRegressor, BlockwisePNCRegressor)):
-            raise NotAvailableError(f"a forecast is for PNCRegressor and BlockwisePNCRegressor, not for {estimator}")
+        if not isinstance(estimator, PNCRegressor):
+            raise NotAvailableError(f"a forecast is for PNCRegressor, not for {estimator}")
         estimator._check_options()  # what fit would refuse, in the same words
-        job = cls(rows, features, points, outputs, device=resolve_device(estimator.device))
-        if isinstance(estimator, BlockwisePNCRegressor):
-            return job._in_blocks(estimator)._with_network(estimator.network)
-        engine = resolve_engine(estimator.engine)
+        device, engine = resolve_device(estimator.device), resolve_engine(estimator.engine)
+        solver = resolve_solver(estimator.solver, engine, rows, device)
         interval = resolve_interval(estimator.interval, rows, has_posterior="posterior" in engine.capabilities)
-        job = replace(job, engine=engine, interval=interval, workers=_at_a_time(estimator.n_jobs))
-        return job._with_network(estimator.network)
-
-    def _in_blocks(self, estimator: BlockwisePNCRegressor) -> Job:
-        block = block_rows(self.rows, self.device) if estimator.block_size == "auto" else int(estimator.block_size)
-        block = max(1, min(block, self.rows // 2))
-        return replace(
-            self,
-            engine=KernelEngine(precision=estimator.precision),
-            block=block,
-            is_stored=estimator.folder is not None,
-            centre=FullCentre(estimator.tolerance, estimator.max_iterations) if estimator.centre == "full" else None,
-            workers=_at_a_time(workers_for(estimator.n_jobs, self.device, block)),
-        )
+        job = cls(rows, features, points, outputs, interval, engine, solver=solver, device=device)
+        return replace(job, workers=_at_a_time(estimator.n_jobs))._with_network(estimator.network)
 
     def _with_network(self, network: Any) -> Job:
         if isinstance(network, MLP) or is_module(network):
@@ -135,14 +111,17 @@ class Job:
         return replace(self, chooses=True)
 
     @property
-    def n_blocks(self) -> int:
-        """Blocks of about equal size; 0 where rows are trained on together."""
-        return 0 if self.block is None else max(2, round(self.rows / self.block))
+    def landmarks(self) -> list[int]:
+        """Landmarks of each space: of one, or of two where the network is chosen; none where all rows are held at once."""
+        if not isinstance(self.solver, Landmarks):
+            return []
+        n_spaces = 2 if self.chooses else 1
+        return [min(self.rows, self.solver.count or landmark_count(self.rows, n_spaces, self.device))] * n_spaces
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> Resamples:
         """Resamples of the interval method."""
-        return self.interval.plan(self.rows, Streams(0))
+        return hashed_plan(self.interval, Streams(0)) if self.landmarks else self.interval.plan(self.rows, Streams(0))
 
     @property
     def task(self) -> Task:
@@ -153,18 +132,20 @@ class Job:
 
     @cached_property
     def cost(self) -> Cost:
-        """What the engine says, or what blocks come to."""
-        return self.engine.cost(self.task, self.plan) if self.block is None else block_cost(self)
+        """What the engine says, or what sums over rows come to."""
+        if isinstance(self.plan, HashedPlan):
+            return landmark_cost(self.rows, self.plan, self.landmarks, searches=self.chooses)
+        return self.engine.cost(self.task, self.plan)
 
     @property
     def work(self) -> dict[str, list[Work]]:
         """Of the choice of a network, of fitting, and of predicting with what the interval asks beyond it."""
         fitting, predicting = [Work("start"), *self.cost.fitting], list(self.cost.predicting(self.points))
-        if self.block is None and self.interval.uses_posterior:  # of the points, and of the training rows that were checked
+        if self.interval.uses_posterior:  # of the points, and of the training rows that were checked
             predicting += [*self.cost.posterior(self.points, min(_CHECKED_ROWS, self.rows)), Work("second", (_MISFIT,))]
-            if self.engine.is_infinite and self.chooses and self.rows <= RIVAL_ROWS:
+            if not self.landmarks and self.engine.is_infinite and self.chooses and self.rows <= RIVAL_ROWS:
                 fitting += [Work("gram", (self.rows,)), Work("factorisation", (self.rows,))]
-        elif self.block is None and self.interval.uses_influence:
+        elif self.interval.uses_influence:
             predicting += self.cost.influence(self.points)
         return {"choosing": self._choosing, "fitting": fitting, "predicting": predicting}
 
@@ -173,7 +154,7 @@ class Job:
         """Three stages; an evaluation is cubic in the rows of its stage."""
         if not self.chooses:
             return []
-        stages = [min(rows, self.block or self.rows) for rows in AutoNetwork().stages]
+        stages = [min(rows, self.rows) for rows in AutoNetwork().stages]
         threads = min(2, torch.get_num_threads())  # climbs of the later stages run beside each other
         evaluations = _EVALUATIONS[0] * (stages[0] / 256) ** 2
         for before, rows, some in zip(stages, stages[1:], _EVALUATIONS[1:], strict=False):

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from unseed._machine import duration, gigabytes
 from unseed._selection.objective import Architecture, ScaleObjective, evidence
-from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Work
+from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Work, solve_ridge
 from unseed._threads import one_thread
 from unseed.costs._job import TYPICAL_NETWORK, Job
-from unseed.engines import BlockFit, Engine
+from unseed.engines import Engine
 from unseed.engines._systems import Solver, System, cut_out
 from unseed.engines._trials import NetworkRates, best_seconds, busy_seconds
 from unseed.errors import InvalidInputError
@@ -147,7 +147,7 @@ class Rates:
 
     @classmethod
     def measure(cls, n_features: int, device: torch.device | None = None, network: MLP = TYPICAL_NETWORK) -> Rates:
-        """Those of the kernel engine and of blocks, on this machine, as busy as it is now."""
+        """Those of the kernel engine, on this machine, as busy as it is now."""
         where = device or torch.device("cpu")
         X, rng, kernel = _some_rows(n_features, where), np.random.default_rng(1), PopulationKernel(network)
         n, few, points = len(X), 4096 if where.type == "cuda" else 1024, kernel.profile(X)
@@ -162,7 +162,7 @@ class Rates:
         objective = ScaleObjective(X[:256], torch.sin(X[:256, :1]), Architecture("erf", 1), evidence)
         with one_thread():
             evaluation = best_seconds(lambda: objective.score_and_slope(np.array([-1.0, 0.0, 0.0, -3.0])), where)
-        task = best_seconds(lambda: BlockFit.solve(network, X[:32], X.new_ones(32, 1), 0.1), where)
+        task = best_seconds(lambda: _solved(kernel, X[:32]), where)
         many, order = rng.normal(size=(_READ_ROWS, n_features)), rng.permutation(_READ_ROWS)
         row = best_seconds(lambda: ((torch.from_numpy(many[order]) - 1.0) / 2.0).to(where), where) / _READ_ROWS
         growth = factorisation.cubic, factorisation.quadratic
@@ -204,6 +204,11 @@ def _kernel_network(job: Job) -> MLP:
     return job.network if isinstance(job.network, MLP) else TYPICAL_NETWORK
 
 
+def _solved(kernel: PopulationKernel, X: Tensor) -> Tensor:
+    ones = X.new_ones(len(X), 1)
+    return solve_ridge(kernel.ntk_gram(kernel.profile(X)), ones[:, 0], 0.1, ones, is_mixed=False)
+
+
 def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:
     return torch.tensor(np.random.default_rng(0).normal(size=(max(_SIZES[device.type]), n_features)), device=device)
 
@@ -223,11 +228,9 @@ class Forecast:
     choosing, fitting, predicting : float
         Seconds.
     bytes : int
-        Peak of the large matrices; of blocks also the rows that are held.
+        Peak of the large matrices.
     may_end_early : bool
         Whether training stops by itself, and the time is that of all the steps it may take.
-    disk : int
-        Bytes of blocks that are kept in files.
     assumed : str
         A number that only the data know, and was assumed; nothing where there is none.
     """
@@ -237,7 +240,6 @@ class Forecast:
     predicting: float
     bytes: int
     may_end_early: bool = False
-    disk: int = 0
     assumed: str = ""
 
     @property
@@ -249,9 +251,8 @@ class Forecast:
         times = {"choosing the network": self.choosing, "fitting": self.fitting, "predicting": self.predicting}
         parts = [f"{name} {duration(value)}" for name, value in times.items() if value]
         words = "at most about" if self.may_end_early else "about"
-        disk = f", {gigabytes(self.disk)} on disk" if self.disk else ""
         assumed = f", if {self.assumed}" if self.assumed else ""
-        return f"{words} {duration(self.seconds)} ({', '.join(parts)}) and {gigabytes(self.bytes)} of memory{disk}{assumed}"
+        return f"{words} {duration(self.seconds)} ({', '.join(parts)}) and {gigabytes(self.bytes)} of memory{assumed}"
 
 
 def forecast(job: Job, rates: Rates) -> Forecast:
@@ -260,14 +261,12 @@ def forecast(job: Job, rates: Rates) -> Forecast:
     Examples
     --------
     >>> rates = Rates(cubic=2e-11, quadratic=0.0, entry=5e-9, pair=5e-9, cut=1e-9, multiplication=1e-11, evaluation=0.006)
-    >>> print(forecast(Job(rows=10**6, features=16, points=1000, block=2048), rates))
-    about 38 s (fitting 33 s, predicting 5.0 s) and 0.3 GB of memory
+    >>> print(forecast(Job(rows=4096, features=16, points=1000), rates))
     """
     return Forecast(
         **{part: rates.price(work, job.engine) for part, work in job.work.items()},
         bytes=job.cost.memory.needed(job.workers),
         may_end_early=any(amount.at_most for work in job.work.values() for amount in work),
-        disk=job.cost.disk,
         assumed=job.cost.assumed,
     )
 

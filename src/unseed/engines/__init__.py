@@ -2,8 +2,7 @@
 
 from unseed._findings import Finding
 from unseed._solvers import Work
-from unseed.engines._blocks import BlockFit, FullFit, block_rows
-from unseed.engines._cost import Cost, Memory
+from unseed.engines._cost import Cost, Memory, landmark_cost
 from unseed.engines._expansions import AnchoredReplicates
 from unseed.engines._kernel import KernelEngine, KernelReplicates
 from unseed.engines._landmarks import LandmarkReplicates
@@ -13,7 +12,6 @@ from unseed.engines._protocol import Capability, Convergence, Engine, LeftOut, T
 from unseed.engines._row_sums import ROWS_AT_A_TIME, RowSums, landmark_count, spaces_among
 from unseed.engines._solver import SOLVERS, Exact, Landmarks, Solver, check_solver, resolve_solver
 from unseed.engines._stacks import HostCounts, StackedSets
-from unseed.engines._stored import StoredBlock, TrainedBlock, store_block
 from unseed.engines._tangent import TangentFit
 from unseed.engines._task import NewPoints, Probe, Task
 from unseed.errors import InvalidInputError
@@ -24,14 +22,12 @@ __all__ = [
     "ROWS_AT_A_TIME",
     "SOLVERS",
     "AnchoredReplicates",
-    "BlockFit",
     "Capability",
     "Convergence",
     "Cost",
     "Engine",
     "Exact",
     "Finding",
-    "FullFit",
     "HostCounts",
     "KernelEngine",
     "KernelReplicates",
@@ -49,19 +45,16 @@ __all__ = [
     "RowSums",
     "Solver",
     "StackedSets",
-    "StoredBlock",
     "TangentFit",
     "Task",
     "Trained",
-    "TrainedBlock",
     "Work",
-    "block_rows",
     "check_solver",
+    "landmark_cost",
     "landmark_count",
     "resolve_engine",
     "resolve_solver",
     "spaces_among",
-    "store_block",
 ]
 
 ENGINES: dict[str, type[KernelEngine | LinearizedEngine | NetworkEngine]] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
+from unseed._estimators import PNCRegressor
 from unseed._results import FloatArray, Prediction, check_level
 from unseed.errors import InvalidInputError
 from unseed.plots._display import Display, finish, output_names, places, positions, regressor_and_rows, select_output
@@ -64,15 +64,13 @@ class VarianceDisplay(Display):
     average: bool = False
 
     @classmethod
-    def from_estimator(
-        cls, estimator: PNCRegressor | BlockwisePNCRegressor | Pipeline, X: Any, **options: Any
-    ) -> VarianceDisplay:
+    def from_estimator(cls, estimator: PNCRegressor | Pipeline, X: Any, **options: Any) -> VarianceDisplay:
         """Predict at X and draw. Options are those of `from_predictions`."""
         regressor, rows = regressor_and_rows(estimator, X)
-        if not isinstance(regressor, (PNCRegressor, BlockwisePNCRegressor)):
+        if not isinstance(regressor, PNCRegressor):
             raise InvalidInputError(
                 f"the seed's variance is still in the predictions of a {type(regressor).__name__}, so its sources do not add "
-                "up; draw those of a PNCRegressor or BlockwisePNCRegressor"
+                "up; draw those of a PNCRegressor"
             )
         return cls.from_predictions(regressor.get_prediction(rows), **options)
 

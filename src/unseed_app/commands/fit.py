@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
+from unseed._estimators import PNCRegressor
 from unseed._machine import available_bytes, resolve_device
 from unseed._persistence import check_target
 from unseed.costs import Job, Rates, forecast, shortage
@@ -15,13 +15,10 @@ from unseed.errors import InvalidInputError
 from unseed.intervals import resolve_interval
 from unseed.tasks import on_cluster
 from unseed_app.commands.console import Console
-from unseed_app.commands.inputs import Regressor, TableFile, TableModel
+from unseed_app.commands.inputs import TableFile, TableModel
 from unseed_app.tables import Schema, check_output, named_columns
 
 _FORECAST_POINTS = 1000
-
-MOST_ROWS = 20_000
-"""Above, rows are trained on in blocks, unless an interval method is named that needs them all together."""
 
 
 def fit(
@@ -53,7 +50,7 @@ def fit(
     encoded = schema.encode(table)
     console.print(f"{len(table):,} rows, {schema.describe()}; target {', '.join(map(repr, targets))}.")
     console.note(*encoded.notes, *schema.notes_on_labels(table), *schema.remarks(encoded.X))
-    estimator = _estimator(len(table), console, **options)
+    estimator = PNCRegressor(verbose=console.is_for_people, **options)
     if dry_run:
         _forecast(estimator, encoded.X.shape, len(targets), console)
         return
@@ -64,32 +61,21 @@ def fit(
     _report(model, out, console)
 
 
-def _estimator(n_rows: int, console: Console, *, interval: str, **options: Any) -> Regressor:
-    if n_rows <= MOST_ROWS or interval not in ("auto", "batching"):
-        return PNCRegressor(interval=interval, verbose=console.is_for_people, **options)
-    console.note(
-        f"more than {MOST_ROWS:,} rows are trained on in blocks, and the intervals are those of batching; "
-        "--interval truth trains on all together, where memory and patience suffice",
-    )
-    return BlockwisePNCRegressor(verbose=console.is_for_people, **options)
-
-
-def _forecast(estimator: Regressor, shape: tuple[int, int], n_targets: int, console: Console) -> None:
+def _forecast(estimator: PNCRegressor, shape: tuple[int, int], n_targets: int, console: Console) -> None:
     """Time and memory from rates of this machine, which take a second to measure."""
     job = Job.of(estimator, *shape, points=_FORECAST_POINTS, outputs=n_targets)
     expected = forecast(job, Rates.for_job(job))
     console.print(f"Fitting, and intervals at {_FORECAST_POINTS:,} rows, would take {expected}. Nothing was written.")
     available, lack = available_bytes(job.device), shortage(job, expected.bytes)
     if lack is not None:
-        in_blocks = "; --interval batching trains in blocks" if job.block is None and job.rows > MOST_ROWS else ""
-        console.note(f"this does not fit here: {lack}{in_blocks}")
+        console.note(f"this does not fit here: {lack}")
     figures = asdict(expected) | {"available_bytes": available, "fits": lack is None}
     console.finish({"estimator": type(estimator).__name__, "rows": shape[0], "features": shape[1], **figures})
 
 
 def _report(model: TableModel, out: Path, console: Console) -> None:
     """Say where the model is, and how well rows are predicted that were left out, where that is known."""
-    left_out = model.estimator.leave_one_out() if isinstance(model.estimator, PNCRegressor) else None
+    left_out = model.estimator.leave_one_out()
     accuracy = {}
     if left_out is not None:
         for name, rmse, r_squared in zip(model.schema.targets, left_out.rmse, left_out.r_squared, strict=True):

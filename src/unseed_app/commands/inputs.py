@@ -10,15 +10,12 @@ from typing import Any
 import pandas as pd
 
 from unseed import __version__, read_document
-from unseed._estimators import BlockwisePNCRegressor, PNCRegressor
+from unseed._estimators import PNCRegressor
 from unseed.errors import InvalidInputError
 from unseed_app.commands.console import Console
 from unseed_app.tables import Schema, Table, read_table
 
-Regressor = PNCRegressor | BlockwisePNCRegressor
-
 _FILE, _FORMAT = "table.json", 1
-_REGRESSORS: dict[str, type[Regressor]] = {kind.__name__: kind for kind in (PNCRegressor, BlockwisePNCRegressor)}
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class TableFile:
 class TableModel:
     """A fitted estimator with the rules that turn a table into its features, and where it comes from."""
 
-    estimator: Regressor
+    estimator: PNCRegressor
     schema: Schema
     source: str
     rows: int
@@ -76,11 +73,11 @@ class TableModel:
         if not isinstance(about, dict) or about.get("format") != _FORMAT:
             raise InvalidInputError(f"{folder / _FILE} is not of format {_FORMAT}; it needs another version of unseed")
         try:
-            schema, kind = Schema.from_data(about), _REGRESSORS[about["estimator"]]
+            schema = Schema.from_data(about)
             origin = str(about["source"]), int(about["rows"]), str(about["fitted_at"]), str(about["version"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{folder / _FILE} is damaged: {type(error).__name__} {error}") from error
-        estimator = kind.load(folder)
+        estimator = PNCRegressor.load(folder)
         if estimator.n_features_in_ != len(schema.outputs):
             raise InvalidInputError(
                 f"{folder}: the estimator has {estimator.n_features_in_} features and {_FILE} {len(schema.outputs)}; "

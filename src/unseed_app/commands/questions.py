@@ -65,11 +65,6 @@ def _first_rows(schema: Schema, frame: pd.DataFrame, level: float) -> str:
 def diagnose(folder: Path, file: TableFile | None, console: Console) -> None:
     """Print whether the intervals of a model can be believed: what holds, what does not, and what to change."""
     model = TableModel.load(folder)
-    if not hasattr(model.estimator, "diagnose"):
-        raise InvalidInputError(
-            f"model {str(folder)!r} was trained in blocks, for many rows, and such a model has no diagnosis; "
-            "fit a part of the rows to have one"
-        )
     table = X = None
     if file is not None:
         table = file.read(console)

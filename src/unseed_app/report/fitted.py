@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from unseed import __version__
-from unseed._estimators import BlockwisePNCRegressor, MCDropoutRegressor, PNCRegressor
+from unseed._estimators import MCDropoutRegressor, PNCRegressor
 from unseed.intervals import describe
 from unseed.networks import MLP
 
@@ -45,10 +45,6 @@ def wording_of(estimator: Any) -> Wording:
             return Wording("where this network would be with unlimited training rows", seed, True)
         meaning = f"{_DATA}, and what the rows cannot know"
         return Wording("where the function itself is", seed, True, spread_meaning=meaning, caveat="")
-    if isinstance(estimator, BlockwisePNCRegressor):
-        seed = f"{type(estimator).__name__} does not keep what would tell how far another seed moves a single network"
-        bias = "The bias of networks that see one block each: the interval does not see it, and larger blocks have less of it."
-        return Wording("where the average of the blocks' networks would be with unlimited blocks", seed, True, caveat=bias)
     if isinstance(estimator, MCDropoutRegressor):
         return Wording(
             "where most answers of the network with dropout on are; its width follows the dropout rate",
@@ -74,8 +70,7 @@ def wording_of(estimator: Any) -> Wording:
 def facts_of(estimator: Any, n_features: int) -> tuple[Fact, ...]:
     """What was fitted, as names and words."""
     facts = {"Model": type(estimator).__name__}
-    blocks = f" in {estimator.n_blocks_:,} blocks" if hasattr(estimator, "n_blocks_") else ""
-    facts["Trained on"] = f"{estimator.n_rows_:,} rows{blocks}, {n_features:,} feature{'s'[: n_features != 1]}"
+    facts["Trained on"] = f"{estimator.n_rows_:,} rows, {n_features:,} feature{'s'[: n_features != 1]}"
     facts["Network"] = _network(estimator)
     if (engine := getattr(estimator, "engine_", None)) is not None:
         facts["Engine"] = engine.describe()

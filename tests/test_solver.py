@@ -317,3 +317,14 @@ def test_an_interval_of_ones_own_says_how_rows_that_are_summed_up_are_resampled(
         PNCRegressor(interval=Halves(), **options).fit(X, y)
     own, ours = (PNCRegressor(interval=method, **options).fit(X, y) for method in (Hashed(), HalfSampling()))
     np.testing.assert_array_equal(own.predict_interval(X[:5])[1], ours.predict_interval(X[:5])[1])
+
+
+@pytest.mark.parametrize("function", [lambda X: np.full(len(X), 2.0), lambda X: X[:, 0]], ids=["constant", "linear"])
+def test_rows_without_noise_are_explained(function):
+    X, _ = rows(100)
+    model = PNCRegressor(network=RELU, solver="landmarks", random_state=0).fit(X, function(X))
+    mean, error = model.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, function(X), atol=1e-4)
+    prediction = model.predict_interval(X, kind="prediction")[1]
+    assert np.isfinite(error).all()
+    assert (prediction[:, 0] <= prediction[:, 1]).all()  # not NaN

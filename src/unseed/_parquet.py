@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from unseed._checks import check_whole_number
-from unseed._pieces import Piece
 from unseed.errors import InvalidInputError
+
+Piece = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._frames import names_of
 from unseed._machine import resolve_device
-from unseed._pieces import Piece
+from unseed._parquet import Piece
 from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._results import FloatArray

@@ -10,7 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from unseed._estimators.first_look import Block
-from unseed._pieces import Piece
+from unseed._parquet import Piece
 from unseed._progress import Progress
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError

@@ -22,6 +22,10 @@ _WIDEST = 25.0
 """Natural logarithm of how far an amplitude may go from its start, either way."""
 
 _STEPS, _LAST_STEPS = 12, 3
+_LEFT_OVER = 1e-8
+"""Share of the rows that must be left over to tell the noise; less of them is rounding."""
+
+_EPSILON, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 _FEW_FEATURES = 1024
 
 
@@ -50,27 +54,29 @@ class Explained:
         """Of sums of scaled features."""
         equations = equations_of(sums, 1.0)
         coefficients = equations.solve(sums.cross)
-        return cls(sums, equations, coefficients, (sums.squares - (sums.cross * coefficients).sum(0)) / sums.weight)
+        left = sums.squares - (sums.cross * coefficients).sum(0)
+        return cls(sums, equations, coefficients, torch.maximum(left, _EPSILON * sums.squares) / sums.weight)
 
     def residual_variance(self) -> Tensor:
-        """Sum of squared residuals over tr (I − H)², H the smoother. Shape (c,)."""
+        """Sum of squared residuals over tr (I − H)², H the smoother; `noise` where the rows decide all. Shape (c,)."""
         unknown = torch.cholesky_inverse(self.equations.factor)
         known = torch.eye(len(unknown)).to(unknown) - unknown  # H in the space of the features
         trace = self.sums.weight - 2 * known.trace() + known.square().sum()
         fitted = (self.coefficients * (self.sums.inner @ self.coefficients)).sum(0)
         left = self.sums.squares - 2 * (self.sums.cross * self.coefficients).sum(0) + fitted
-        return left / trace
+        is_told = trace > _LEFT_OVER * self.sums.weight
+        return torch.where(is_told, torch.maximum(left, _EPSILON * self.sums.squares) / trace, self.noise)
 
     @property
     def log_evidence(self) -> float:
         """Log p(labels) up to a constant, noise and amplitude being the likeliest: −½ Σ_c [n log v + log|I + ΦᵀΦ|]."""
         half_log_determinant = float(self.equations.factor.diagonal().log().sum())
-        return float(-0.5 * self.sums.weight * self.noise.log().sum()) - len(self.noise) * half_log_determinant
+        return float(-0.5 * self.sums.weight * self.noise.clamp_min(_TINY).log().sum()) - len(self.noise) * half_log_determinant
 
     def slopes(self, sizes: Sequence[int]) -> list[float]:
         """Of the log evidence in log ρ of each space: ½ Σ_c |β_j|²/v − ½ c γ_j, γ how many of its features the rows decide."""
         unknown = torch.cholesky_inverse(self.equations.factor).diagonal()
-        energy = (self.coefficients.square() / self.noise).sum(1)
+        energy = (self.coefficients.square() / self.noise.clamp_min(_TINY)).sum(1)
         slopes = (energy - len(self.noise) * (1 - unknown)) / 2
         return [float(part.sum()) for part in torch.split(slopes, list(sizes))]
 

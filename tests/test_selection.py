@@ -54,6 +54,18 @@ def test_a_subset_stands_for_many_rows(monkeypatch):
     assert choose_regularization(X, y, NETWORK, Streams(0)) == subset
 
 
+def test_the_ridge_of_a_subset_is_the_ridge_of_all_rows(monkeypatch):
+    """λ times the number of rows, which does not depend on how many there are."""
+    X, y = map(torch.tensor, data(100, 0.3))
+    seen, of = [], RidgePath.of
+    monkeypatch.setattr(RidgePath, "of", lambda kernel, labels: seen.append(labels) or of(kernel, labels))
+    monkeypatch.setattr(search, "RIDGE_ROWS", 40)
+    chosen = choose_regularization(X, y, NETWORK, Streams(0))
+    rows = (y == seen[0].T).any(dim=1)
+    assert rows.sum() == 40
+    assert choose_regularization(X[rows], y[rows], NETWORK, Streams(0)) * 40 == pytest.approx(chosen * 100, rel=1e-9)
+
+
 def test_constant_labels_do_no_harm():
     X, _ = data(30, 0.0)
     assert choose_regularization(torch.tensor(X), torch.zeros(30, 1, dtype=torch.float64), NETWORK, Streams(0)) > 0

@@ -8,7 +8,7 @@ import torch
 
 from unseed import MLP, Exact, HalfSampling, Landmarks, PNCRegressor
 from unseed._resampling import HashedPlan, Plan
-from unseed._solvers import Sums
+from unseed._solvers import Sums, evidence
 from unseed._solvers.evidence import Explained, likeliest_amplitudes, scaled
 from unseed._solvers.landmarks import Space
 from unseed.engines import KernelEngine, NewPoints, RowSums, Task, _landmarks, spaces_among
@@ -116,7 +116,7 @@ def test_what_landmarks_miss_counts_as_far_as_the_second_half_of_them_has_found_
     assert 0.01 < float(whole.missed.min()) < float(whole.missed.max()) < 1
 
 
-def test_the_evidence_is_that_of_the_labels_and_its_slopes_are_its_derivatives():
+def test_the_evidence_is_that_of_the_labels_and_its_slopes_are_its_derivatives(monkeypatch):
     X, y = (torch.from_numpy(values) for values in rows(200))
     spaces = spaces_among(X, [RELU, ERF], 200)
     sums = Sums.of(spaces.bare(X), y[:, None], torch.ones(200, dtype=torch.float64))
@@ -139,6 +139,10 @@ def test_the_evidence_is_that_of_the_labels_and_its_slopes_are_its_derivatives()
         assert slope == pytest.approx((explained(up).log_evidence - explained(down).log_evidence) / (2 * step), rel=1e-5)
     best = likeliest_amplitudes(sums, spaces, [1.0, 1.0]).log().tolist()
     assert all(explained([a + d for a in best]).log_evidence <= explained(best).log_evidence + 1e-6 for d in (-0.3, 0.3))
+    for few in (evidence._FEW_FEATURES, 100):  # all features at once, and half of the landmarks first
+        monkeypatch.setattr(evidence, "_FEW_FEATURES", few)
+        elsewhere = likeliest_amplitudes(sums, spaces, [30.0, 300.0]).log().tolist()
+        assert explained(elsewhere).log_evidence == pytest.approx(explained(best).log_evidence, abs=0.1)
 
 
 @pytest.mark.parametrize("law", ["all", "parts", "halves", "bootstrap"])
@@ -260,6 +264,42 @@ def test_rows_that_are_looked_at_again_are_those_that_were_given():
     np.testing.assert_allclose(checked.y[:, 0], y[checked.indices], rtol=1e-12)
     found = model.leave_one_out()
     assert 1 - found.r_squared.item() == pytest.approx(found.rmse.item() ** 2 / y.var(), rel=0.1)
+
+
+def test_units_come_back_in_every_part():
+    X, y = rows(500)
+    points, _ = rows(20, seed=1)
+    options = {"network": RELU, "solver": Landmarks(count=40), "random_state": 0}
+    one = PNCRegressor(**options).fit(X, y).get_prediction(points)
+    other = PNCRegressor(**options).fit(7 * X + 2, 1e3 * y - 5e4).get_prediction(7 * points + 2)
+    for name, part in one.components.parts.items():
+        np.testing.assert_allclose(other.components.parts[name], 1e6 * part, rtol=1e-5, err_msg=name)
+    assert (one.components.parts["landmarks"] > 0).all()
+    np.testing.assert_allclose(other.pred_int(), 1e3 * one.pred_int() - 5e4, rtol=1e-6)
+
+
+@pytest.mark.parametrize("regularization", ["auto", 1e-3])
+def test_the_regularization_that_a_model_has_is_that_of_its_fit(regularization):
+    X, y = rows(300)
+    points, _ = rows(20, seed=1)
+    options = {"network": RELU, "interval": "sectioning", "random_state": 0}
+    summed = PNCRegressor(solver=Landmarks(count=300), regularization=regularization, **options).fit(X, y)
+    assert regularization in ("auto", summed.regularization_)
+    exact = PNCRegressor(solver="exact", regularization=summed.regularization_, **options).fit(X, y)
+    np.testing.assert_allclose(summed.predict(points), exact.predict(points), rtol=0, atol=1e-6)
+
+
+def test_too_few_landmarks_are_named():
+    X, y = rows(800)
+
+    def finding(count):
+        model = PNCRegressor(network=RELU, solver=Landmarks(count=count), random_state=0).fit(X, y)
+        return next(one for one in model.diagnose().findings if one.name.startswith("variance that the landmarks leave out"))
+
+    few, many = finding(10), finding(700)
+    assert not few.holds
+    assert many.holds
+    assert few.value > 10 * many.value
 
 
 def test_sorted_rows_are_no_trap(many):

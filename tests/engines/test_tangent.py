@@ -80,6 +80,13 @@ def test_posteriors_and_noise_agree(forms):
     assert_allclose(trace, expected_trace, rtol=1e-10)
 
 
+def test_without_a_ridge_every_linearised_network_goes_through_its_own_labels():
+    labels = torch.stack([torch.sin(X[:20, :1]), X[:20, 1:2]], dim=1)
+    task = Task(X[:20], labels, MLP(activation="erf", bias_scale=1.0), 1e-10)
+    trained = LinearizedEngine(width=64).fit(task, full(20))
+    assert_allclose(trained.predict(NewPoints(X[:20]))[0], labels, atol=1e-5)
+
+
 def test_with_as_many_parameters_as_labels_or_no_ridge_the_kernel_is_factorised():
     batch = MLPBatch(MLP(), 3, 1, 15)  # 60 parameters
     start, counts = batch.draw(np.random.default_rng(0))[None], torch.ones(60, dtype=torch.float64)

@@ -86,6 +86,15 @@ class TestStoppedRidge:
         ridge.solve(self.LABELS)
         assert "spectral" in vars(ridge)
 
+    def test_rates_are_refused_from_where_they_diverge_on(self):
+        # Every step multiplies what is left by 1 − 2 · rate · 4, which stays within one up to a rate of a quarter.
+        kernel, ones = 12 * torch.eye(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+        labels = torch.ones(3, 1, dtype=torch.float64)
+        below, beyond = (StoppedRidge(kernel, ones, 0.0, GradientDescent(steps=2, rate=rate), 3.0) for rate in (0.249, 0.251))
+        assert_allclose(12 * below.solve(labels), 1 - (1 - 8 * 0.249) ** 2, rtol=1e-12)
+        with pytest.raises(InvalidInputError, match=r"rate=0\.251 diverges"):
+            beyond.solve(labels)
+
     def test_a_rate_that_diverges_is_refused(self):
         with pytest.raises(InvalidInputError, match="rate=100 diverges"):
             self.ridge(GradientDescent(steps=5, rate=100.0)).solve(self.LABELS)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from unseed._checks import check_flag
 from unseed._estimators.checkpoint import Checkpoint
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
+from unseed._estimators.partitions import fit_partitions, grow_by_partitions, partitions_of
 from unseed._estimators.regressor import IntervalRegressor
 from unseed._estimators.streams import ArrayPieces, CheckedPieces
 from unseed._estimators.summed import SummedRows
@@ -55,6 +56,9 @@ class GrowingRegressor(IntervalRegressor):
             Of a memory map with more rows than are held at once no copy is made.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
+        partitions = partitions_of(X, y)
+        if partitions is not None:
+            return fit_partitions(self, partitions)
         if not (isinstance(X, np.ndarray) and isinstance(y, np.ndarray) and X.ndim == 2 and y.ndim and len(X) == len(y)):
             return super().fit(X, y)
         self._begin()
@@ -74,6 +78,9 @@ class GrowingRegressor(IntervalRegressor):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
+        partitions = partitions_of(X, y)
+        if partitions is not None:
+            return grow_by_partitions(self, partitions)
         is_first = "is_fitted_" not in vars(self)
         if is_first:
             self._begin()
@@ -203,7 +210,11 @@ class GrowingRegressor(IntervalRegressor):
                 look = replace(FirstLook(streams.seed).plus(X[few], y[few]), n_rows=len(X))
                 begun = self._begun(solver, look, streams, device, self._progress())
                 self._summed, self._held, self.solver_ = begun.plus(X, y), None, solver
-        self.n_rows_ = len(X) if self._summed is None else self._summed.sums.n_rows
+        self._changed()
+
+    def _changed(self) -> None:
+        """What was solved is out of date."""
+        self.n_rows_ = len(self._held[0]) if self._held is not None else self._summed.sums.n_rows if self._summed else 0
         for name in _SOLVED:
             self.__dict__.pop(name, None)
 

@@ -42,10 +42,16 @@ class KeptRows:
 
     def plus(self, X: Tensor, labels: Tensor, start: int) -> KeptRows:
         """With further rows, which stand at ``start`` and after."""
-        positions = torch.cat([self.positions, torch.arange(start, start + len(X), device=X.device)])
+        return self + KeptRows(torch.arange(start, start + len(X), device=X.device), X, labels)
+
+    def __add__(self, other: KeptRows) -> KeptRows:
+        """Of these rows and later ones."""
+        positions, X, labels = (
+            torch.cat([getattr(one, name) for one in (self, other)]) for name in ("positions", "X", "labels")
+        )
         order = hashed(positions.cpu().numpy(), 0, "kept rows").argsort(kind="stable")[:KEPT_ROWS]
         chosen = torch.from_numpy(np.sort(order)).to(X.device)
-        return KeptRows(positions[chosen], torch.cat([self.X, X])[chosen], torch.cat([self.labels, labels])[chosen])
+        return KeptRows(positions[chosen], X[chosen], labels[chosen])
 
     def state(self) -> State:
         """Everything."""

@@ -61,6 +61,21 @@ class RowSums:
         summands = tuple(a + b for a, b in zip(self.summands, added, strict=True)) if self.summands else tuple(added)
         return RowSums(self.spaces, self.plan, self.kept.plus(X, labels, self.n_rows), summands, stop)
 
+    def before(self, start: int) -> RowSums:
+        """With no row yet, and ready for those that stand at ``start`` and after."""
+        kept = KeptRows(self.kept.positions[:0], self.kept.X[:0], self.kept.labels[:0])
+        return replace(self, kept=kept, summands=(), n_rows=start)
+
+    def without_spaces(self) -> RowSums:
+        """To be added to sums that have the spaces."""
+        return replace(self, spaces=Spaces([], self.spaces.amplitudes[:0]))
+
+    def __add__(self, other: RowSums) -> RowSums:
+        """Of these rows and later ones, in the same spaces."""
+        both = zip(self.summands, other.summands, strict=True) if self.summands and other.summands else ()
+        summands = tuple(a + b for a, b in both) or self.summands or other.summands
+        return replace(self, kept=self.kept + other.kept, summands=summands, n_rows=max(self.n_rows, other.n_rows))
+
     def state(self) -> State:
         """Everything; matrices in half."""
         summands = {str(place): one.state() for place, one in enumerate(self.summands)}

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from unseed import MLP, Exact, Landmarks, PNCRegressor, parquet_pieces
-from unseed._estimators import checkpoint, first_look
+from unseed._estimators import checkpoint, first_look, summed
 from unseed._estimators.summed import SummedRows
-from unseed.errors import InvalidInputError, ModelFileError
+from unseed.engines import _cost
+from unseed.errors import InvalidInputError, ModelFileError, NotEnoughMemoryError
 
 RELU = MLP(depth=1, activation="relu", bias_scale=1.0, scale_inputs=True)
 OPTIONS = {"network": RELU, "solver": Landmarks(count=100), "random_state": 0}
@@ -127,6 +128,15 @@ class KilledInTheSecondPass(Pieces):
 pieces = KilledInTheSecondPass(sorted_rows())
 PNCRegressor(**OPTIONS).fit_stream(pieces, sys.argv[2])
 """
+
+
+def test_a_column_that_is_one_number_leaves_the_first_rows_as_good_as_others():
+    X, y = rows(12_000)
+    X = np.column_stack([X, np.full(len(X), 0.1), np.zeros(len(X))])
+    look = first_look.FirstLook(0).plus(X, y[:, None])
+    np.testing.assert_array_equal(look.rows()[0], X[:10_000])
+    drifting = first_look.FirstLook(0).plus(X + np.linspace(0, 1, len(X))[:, None], y[:, None])
+    assert not np.array_equal(drifting.rows()[0], drifting.first[0])
 
 
 @pytest.fixture
@@ -391,3 +401,65 @@ def test_what_is_no_table_of_rows_is_named(folder, tmp_path):
             parquet_pieces(path, "y", **options)
     with pytest.raises(InvalidInputError, match="target='z' is not a column"):
         parquet_pieces(folder, "z")
+
+
+def with_nan(X, y):
+    return np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X), y
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X, y: (X[:, :2], y), "X has 2 features, but PNCRegressor is expecting 3 features"),
+        (lambda X, y: (np.column_stack([X, X]), y), "X has 6 features"),
+        (with_nan, "Input X contains NaN"),
+        (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.inf, y)), "contains infinity"),
+        (lambda X, y: (np.where(X > 0.9, "many", X.astype(str)), y), "could not convert string to float"),
+        (lambda X, y: (X, np.array(["few"] * len(y), dtype=object)), "could not convert string to float"),
+        (lambda X, y: (X[:0], y[:0]), "0 sample"),
+        (lambda X, y: (X, np.column_stack([y, y])), "y has 2 columns, and the rows before had 1"),
+        (lambda X, y: (X, y[1:]), "inconsistent numbers of samples"),
+        (lambda X, y: X, r"a piece should be a pair \(X, y\)"),
+    ],
+)
+def test_a_bad_piece_is_named_and_reaches_no_sum(data, tmp_path, change, words):
+    pieces = list(Pieces(data, 300))
+    bad = [*pieces[:36], change(*pieces[36]), *pieces[37:]]
+    again = PNCRegressor(**OPTIONS)
+    with pytest.raises(ValueError, match=f"^piece 37: .*{words}"):
+        again.fit_stream(bad, tmp_path / "never")
+    assert not (tmp_path / "never").exists()  # all pieces are looked at before one is used
+    once = PNCRegressor(**OPTIONS)
+    with pytest.raises(ValueError, match=f"^piece 37: .*{words}"):
+        once.fit_stream(iter(bad), tmp_path / "once")
+    good = PNCRegressor(**OPTIONS).fit_stream(iter(pieces[:36]))
+    assert_same(once, good)
+    assert once.n_rows_ == 36 * 300
+
+
+def test_a_constant_y_in_pieces_is_learned(data):
+    pieces = [(X, np.full(len(X), 2.5)) for X, _ in Pieces(data)]
+    model = PNCRegressor(**OPTIONS).fit_stream(pieces)
+    mean, intervals = model.predict_interval(POINTS)
+    np.testing.assert_allclose(mean, 2.5, rtol=1e-9)
+    assert np.isfinite(intervals).all()
+
+
+def test_landmarks_are_no_more_than_rows_can_give(data):
+    X, y = data[0][::50], data[1][::50]
+    model = PNCRegressor(**OPTIONS | {"solver": Landmarks(count=4096)}).fit_stream([(X[:100], y[:100]), (X[100:], y[100:])])
+    assert sum(model._replicates.trained.spaces.sizes) <= 280
+    exact = PNCRegressor(**OPTIONS | {"solver": "exact"}).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(POINTS) - exact.predict(POINTS)) ** 2)) < 0.05
+
+
+def test_too_little_memory_for_landmarks_is_said_before_anything_is_done(data, monkeypatch):
+    def not_yet(*_):
+        raise AssertionError("no network was to be chosen yet")
+
+    monkeypatch.setattr(summed, "choose_for_pnc", not_yet)
+    monkeypatch.setattr(_cost, "available_bytes", lambda device: 2.0e8)
+    words = r"14,000 rows in spaces of 4,096 landmarks need .* GB and 0.2 GB are available; solver=Landmarks\(count=\d+\) needs"
+    for fits in (lambda one: one.fit(*data), lambda one: one.fit_stream(Pieces(data))):
+        with pytest.raises(NotEnoughMemoryError, match=words):
+            fits(PNCRegressor(**OPTIONS | {"solver": Landmarks(count=4096)}))

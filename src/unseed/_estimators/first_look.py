@@ -18,6 +18,7 @@ BEGIN_ROWS = 10_000
 Block = tuple[FloatArray, FloatArray]
 
 _LOOKED_AT = 1 << 16  # rows at a time
+_CONSTANT = 1e-12  # standard deviation, over the largest value, of a column that is one number
 _UNLIKE = 8.0  # standard errors by which a mean of the first rows may differ from that of some others
 
 
@@ -84,8 +85,9 @@ def _joined(before: Block | None, rows: slice | npt.NDArray[np.int64], further: 
 
 
 def _differ(few: FloatArray, some: FloatArray) -> bool:
-    centred = few - some.mean(axis=0)
-    spread = np.maximum(some.std(axis=0), np.finfo(np.float64).tiny)
+    varies = some.std(axis=0) > _CONSTANT * np.abs(some).max(axis=0)
+    few, some = few[:, varies], some[:, varies]
+    centred, spread = few - some.mean(axis=0), some.std(axis=0)
     moments = np.stack([centred.mean(axis=0) / spread, (centred**2).mean(axis=0) / spread**2 - 1])
     fourth = (((some - some.mean(axis=0)) / spread) ** 4).mean(axis=0)
     errors = np.sqrt(2 / BEGIN_ROWS * np.stack([np.ones_like(fourth), np.maximum(fourth, 1)]))

@@ -16,7 +16,7 @@ from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import AutoNetwork, Candidate, Choice, Selection
 from unseed._state import Record, State
-from unseed.engines import ROWS_AT_A_TIME, KernelEngine, Landmarks, RowSums, landmark_count, spaces_among
+from unseed.engines import ROWS_AT_A_TIME, KernelEngine, Landmarks, RowSums, landmark_count, landmark_memory, spaces_among
 from unseed.intervals import IntervalMethod, hashed_plan
 from unseed.losses import check_labels, resolve_loss
 from unseed.networks import MLP, InitialMean, resolve_activation, restore_initial_mean
@@ -62,10 +62,11 @@ class SummedRows:
         loss, plan = resolve_loss(estimator.loss), hashed_plan(method, data.streams)
         check_pnc(estimator, KernelEngine(), method, plan.reference, n_rows)
         check_labels(loss, data.labels)
+        _count_that_fits(solver, plan, data, n_rows, 1)  # before seconds go into the choice of a network
         choice = choose_for_pnc(estimator, KernelEngine(), method, loss, data, _network_to_choose(estimator.network, data))
         networks, start = _networks_of(choice, len(data.X))
         mean = mean_of_starts(estimator.initial_mean, KernelEngine(), choice.network, data)
-        count = solver.count or landmark_count(n_rows, len(networks), data.device)
+        count = _count_that_fits(solver, plan, data, n_rows, len(networks))
         chosen = data.streams.generator("landmarks").permutation(len(data.X))[: _CANDIDATES_PER_LANDMARK * count]
         spaces = spaces_among(data.inputs[torch.from_numpy(np.sort(chosen)).to(data.device)], networks, count)
         sums = RowSums.none(spaces, plan, data.scaling.n_outputs)
@@ -124,6 +125,14 @@ class SummedRows:
         replicates = PNCReplicates(trained, plan, self.scaling, kept.X.device, self.mean, checked, self.noise_kind)
         ridge = 1 / (float(trained.spaces.amplitudes[0]) * n)
         return replicates, replace(self.choice, regularization=ridge if self.given is None else self.given)
+
+
+def _count_that_fits(solver: Landmarks, plan: HashedPlan, data: TrainingData, n_rows: int, n_spaces: int) -> int:
+    """Landmarks of each space; a sentence where there is no memory for them."""
+    count = solver.count or landmark_count(n_rows, n_spaces, data.device)
+    n_summands = len(plan.weights(0, 1))
+    landmark_memory(n_rows, n_summands, [min(count, len(data.X))] * n_spaces).check(data.device)
+    return count
 
 
 def _network_to_choose(network: object, data: TrainingData) -> object:

@@ -2,7 +2,7 @@
 
 from unseed._findings import Finding
 from unseed._solvers import Work
-from unseed.engines._cost import Cost, Memory, landmark_cost
+from unseed.engines._cost import Cost, Memory, landmark_cost, landmark_memory
 from unseed.engines._expansions import AnchoredReplicates
 from unseed.engines._kernel import KernelEngine, KernelReplicates
 from unseed.engines._landmarks import LandmarkReplicates
@@ -52,6 +52,7 @@ __all__ = [
     "check_solver",
     "landmark_cost",
     "landmark_count",
+    "landmark_memory",
     "resolve_engine",
     "resolve_solver",
     "spaces_among",

@@ -2,13 +2,14 @@
 
 from unseed._findings import Finding
 from unseed._solvers import Work
-from unseed.engines._cost import Cost, Memory, landmark_cost, landmark_memory
+from unseed.engines._cost import Cost, Memory
 from unseed.engines._expansions import AnchoredReplicates
 from unseed.engines._kernel import KernelEngine, KernelReplicates
 from unseed.engines._landmarks import LandmarkReplicates
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines._network import NetworkEngine, NetworkReplicates
 from unseed.engines._protocol import Capability, Convergence, Engine, LeftOut, Trained
+from unseed.engines._row_costs import landmark_cost, landmark_memory
 from unseed.engines._row_sums import ROWS_AT_A_TIME, RowSums, landmark_count, spaces_among
 from unseed.engines._solver import SOLVERS, Exact, Landmarks, Solver, check_solver, resolve_solver
 from unseed.engines._stacks import HostCounts, StackedSets

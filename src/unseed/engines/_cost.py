@@ -7,16 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
 import torch
 from joblib import effective_n_jobs
 
 from unseed._machine import available_bytes, gigabytes
-from unseed._resampling import HashedPlan, Plan
+from unseed._resampling import Plan
 from unseed._solvers import Training, Work
 from unseed.engines._cohorts import Cohorts
-from unseed.engines._landmarks import KEPT_ROWS
-from unseed.engines._row_sums import ROWS_AT_A_TIME
 from unseed.engines._tangent import POINTS_AT_A_TIME
 from unseed.engines._task import Task
 from unseed.engines._trials import NetworkRates
@@ -27,7 +24,6 @@ LARGE_ROWS = 4096
 """From so many rows on, all cores factorise a system together, one after the other: the fastest way where they are free."""
 
 _BYTES = 8  # float64
-_EVALUATIONS_OF_EVIDENCE = 40  # a dozen steps, each a factorisation and an inverse
 
 
 @dataclass(frozen=True)
@@ -129,47 +125,9 @@ def kernel_cost(task: Task, plan: Plan, training: Training, copies: int, *, is_m
         [*fitting, Work("task", (len(sizes),))],
         lambda points: [Work("row", (points,)), Work("entry", (n, points))],
         kernel_memory(plan, copies),
-        influence=lambda points: [_whitening(2 * points, n)],
-        posterior=lambda points, checked: [Work("entry", (n, points)), _whitening(points + checked, n)],
+        influence=lambda points: [whitening(2 * points, n)],
+        posterior=lambda points, checked: [Work("entry", (n, points)), whitening(points + checked, n)],
     )
-
-
-def landmark_cost(n_rows: int, plan: HashedPlan, sizes: Sequence[int], *, searches: bool) -> Cost:
-    """Features of every row in spaces of so many landmarks, their sums, and systems in these spaces.
-
-    ``searches`` says whether amplitudes are looked for by the evidence.
-    """
-    p, summands = sum(sizes), np.count_nonzero(plan.weights(0, ROWS_AT_A_TIME), axis=1) / ROWS_AT_A_TIME
-
-    def features(points: int) -> list[Work]:
-        return [work for m in sizes for work in (Work("pair", (points, m)), _whitening(points, m))]
-
-    choosing = [work for m in sizes for work in (Work("gram", (2 * m,)), Work("factorisation", (2 * m,)))]
-    systems = plan.n_replicates + (_EVALUATIONS_OF_EVIDENCE if searches else 1)
-    added = Work("multiplication", (n_rows, p, p), float(summands.sum()))
-    return Cost(
-        [Work("row", (n_rows,)), *choosing, *features(n_rows), added, Work("factorisation", (p,), systems)],
-        lambda points: [Work("row", (points,)), *(Work("entry", (m, points)) for m in sizes)],
-        landmark_memory(n_rows, len(summands), sizes),
-        influence=lambda points: [*features(points + KEPT_ROWS), Work("multiplication", (points, p, p + KEPT_ROWS))],
-        posterior=lambda points, checked: [*features(points + KEPT_ROWS), _whitening(points + KEPT_ROWS, p)],
-    )
-
-
-def landmark_memory(n_rows: int, n_summands: int, sizes: Sequence[int]) -> Memory:
-    """Of the sums before and after a piece, the systems made of them, a piece's features, and the kernel of the candidates."""
-
-    def needed(sizes: Sequence[int]) -> int:
-        p = sum(sizes)
-        return _BYTES * ((2 * n_summands + 4) * p**2 + 4 * ROWS_AT_A_TIME * p + 3 * (2 * max(sizes)) ** 2)
-
-    def fewer(available: int) -> str:
-        count = max(sizes)
-        while count > 2 and needed([count] * len(sizes)) > available / 2:
-            count //= 2
-        return f"solver=Landmarks(count={count}) needs {gigabytes(needed([count] * len(sizes)))}"
-
-    return Memory(needed(sizes), f"{n_rows:,} rows in spaces of {sum(sizes):,} landmarks need {{}}", fewer)
 
 
 def linearized_cost(task: Task, plan: Plan, batch: NetworkBatch, training: Training) -> Cost:
@@ -207,12 +165,12 @@ def _linearised(n_rows: int, n_outputs: int, factor: list[Work]) -> tuple[Influe
         return [*factor, Work("network.tangent.pair", (n_rows, points)), Work("network.tangent.row", (signals,))]
 
     return (
-        lambda points: [*crossing(points, max(1, points)), _whitening(2 * points, size)],
-        lambda points, checked: [*crossing(points, POINTS_AT_A_TIME), _whitening(points + checked, size)],
+        lambda points: [*crossing(points, max(1, points)), whitening(2 * points, size)],
+        lambda points, checked: [*crossing(points, POINTS_AT_A_TIME), whitening(points + checked, size)],
     )
 
 
-def _whitening(columns: int, size: int) -> Work:
+def whitening(columns: int, size: int) -> Work:
     """A triangular solve; a whole solve is two."""
     return Work("multiplication", (columns, size, size), 0.5)
 

@@ -145,6 +145,15 @@ def test_the_evidence_is_that_of_the_labels_and_its_slopes_are_its_derivatives(m
         assert explained(elsewhere).log_evidence == pytest.approx(explained(best).log_evidence, abs=0.1)
 
 
+@pytest.mark.parametrize("interval", ["batching", "sectioning", "truth", "cheap_bootstrap", "half_sampling"])
+def test_parts_and_resamples_are_those_of_the_random_state(interval):
+    X, y = rows(300)
+    options = {"network": RELU, "regularization": 1e-3, "interval": interval, "solver": Landmarks(count=20)}
+    one, again, other = (PNCRegressor(random_state=seed, **options).fit(X, y)._replicates.plan for seed in (1, 1, 2))
+    assert (one, one.law) == (again, other.law)
+    assert (one.at(np.arange(300))[-1] != other.at(np.arange(300))[-1]).any()
+
+
 @pytest.mark.parametrize("law", ["all", "parts", "halves", "bootstrap"])
 def test_hashed_counts_have_the_law_of_drawn_ones(law):
     plan = HashedPlan(law, 0 if law == "all" else 4, seed=3)

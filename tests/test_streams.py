@@ -92,10 +92,11 @@ def test_few_rows_of_a_stream_are_held_and_fitted_exactly(data):
         np.testing.assert_allclose(model.predict_interval(POINTS)[1], exact.predict_interval(POINTS)[1], rtol=1e-12)
 
 
-def test_no_more_is_held_than_the_rows_to_begin_on(data, monkeypatch):
+@pytest.mark.parametrize("size", [137, 613])
+def test_no_more_is_held_than_the_rows_to_begin_on(data, size, monkeypatch):
     monkeypatch.setattr(first_look, "BEGIN_ROWS", 500)
     look = first_look.FirstLook(3)
-    for X, y in Pieces((data[0], data[1][:, None]), 613):
+    for X, y in Pieces((data[0], data[1][:, None]), size):
         look = look.plus(X, y)
     whole_at_once = first_look.FirstLook(3).plus(data[0], data[1][:, None])
     for mine, theirs in zip((*look.first, *look.sample), (*whole_at_once.first, *whole_at_once.sample), strict=True):

@@ -1,6 +1,7 @@
 """Intervals for the truth: each part against an explicit formula, then what is built of them."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from unseed import MLP, AutoNetwork, GradientFlow, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor, TruthInterval
+from unseed._diagnosis import _outlook
 from unseed._predictors import PNCQuery
+from unseed._random import Streams
+from unseed._resampling import batches, full_and
 from unseed._results import Calibration, Components, KnownLaw, Prediction
 from unseed.errors import InvalidInputError
 from unseed.kernels import ntk
@@ -288,6 +292,19 @@ class TestDiagnosis:
         assert "twice the rows would bring about" in reg.diagnose().outlook
         noise = PNCRegressor(network=MLP(bias_scale=1.0), regularization=10.0, random_state=0).fit(inputs, rng.normal(size=300))
         assert "flat to within the noise" in noise.diagnose().outlook
+
+    def test_errors_that_halve_with_four_times_the_rows_fall_like_the_root(self):
+        # Fits to a quarter of the rows are wrong by 2 wherever they were not trained, the fit to all rows by 1; no noise.
+        plan = full_and(batches(40, 4, Streams(0)).counts)
+        replicates = SimpleNamespace(
+            plan=plan,
+            sizes=plan.sizes.astype(float),
+            checked=SimpleNamespace(X=X, y=np.zeros((40, 1)), indices=np.arange(40)),
+            predict=lambda points: 2.0 * (plan.counts == 0)[:, :, None],
+            noise_at=lambda points: np.zeros((40, 1)),
+            left_out=SimpleNamespace(errors=np.ones((40, 1))),
+        )
+        assert "falls like n^-0.50; twice the rows would bring about 29 % less, four times 50 %" in _outlook(replicates)
 
     def test_pure_noise_is_named(self):
         rng = np.random.default_rng(0)

@@ -97,6 +97,15 @@ def test_monte_carlo_mean_shrinks_like_one_over_draws_and_is_a_function():
     assert abs(float(ratio) - 1) < 0.25  # 300 draws of a variance at six correlated points: sd about 0.07
 
 
+@pytest.mark.parametrize("draws", [1, 3, 8, 11])
+def test_one_draw_more_is_one_network_more(draws):
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    batch, rows = MLPBatch(MLP(bias_scale=1.0), 2, 1, 16), torch.tensor(X)
+    fewer, more = (n * AveragedDraws(batch, n, Streams(0))(X, rows) for n in (draws, draws + 1))
+    last = batch.draw(Streams(0).generator("initial mean", draws))
+    assert_allclose(more - fewer, batch.outputs(last[None], rows[None])[0], rtol=1e-10, atol=1e-12)
+
+
 def test_impossible_numbers_of_draws_are_refused():
     with pytest.raises(InvalidInputError, match="draws=0 must be a whole number"):
         MonteCarloMean(draws=0)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from unseed import MLP, Converged, GradientFlow, KernelEngine, LinearizedEngine, PNCRegressor
 from unseed import _resampling as resampling
-from unseed._predictors import CheckedRows, EnsembleReplicates, PNCReplicates, with_members
+from unseed._predictors import CheckedRows, ContrastQuery, EnsembleReplicates, PNCReplicates, with_members
 from unseed._random import Streams
 from unseed._scaling import Scaling
 from unseed._solvers import DualRidge
@@ -85,6 +87,16 @@ def test_other_engines_have_no_exact_draws_but_a_rough_procedural_variance():
         replicates.draw_networks(X_NEW, 1, 1, np.random.default_rng(0))
     auxiliary = replicates.trained.predict(NEW)[:, :, 1].numpy()
     assert_allclose(replicates.at(X_NEW).procedural_variance(), (auxiliary**2).mean(axis=0), rtol=1e-12)
+
+
+def test_a_rival_counts_for_a_difference_by_how_much_it_changes_it():
+    labels = torch.stack([torch.tensor(Y), torch.zeros(15, 1, dtype=torch.float64)], 1)
+    rival = KernelEngine().fit(Task(torch.tensor(X), labels, MLP(activation="erf"), 0.01), resampling.full(15))
+    own = pnc(KernelEngine(), ZeroMean(1))
+    distance = replace(own, trained=rival).predict(X_NEW)[0] - own.predict(X_NEW)[0]
+    both, pairs = replace(own, rival=rival), np.stack([X_NEW, X_NEW[::-1]], axis=1)
+    assert_allclose(both.at(X_NEW).rival_variance(X_NEW), distance**2, rtol=1e-9)
+    assert_allclose(ContrastQuery(both, pairs).rival_variance(pairs), (distance - distance[::-1]) ** 2, rtol=1e-9)
 
 
 def test_ensembles_average_their_members():

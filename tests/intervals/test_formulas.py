@@ -94,6 +94,8 @@ def test_half_samples_of_a_mean_have_the_variance_of_the_mean():
 def test_infinitesimal_jackknife():
     result = numbers(InfinitesimalJackknife(), GivenReplicates([5], [4], influence=[1, -1, 3, -3]))
     assert_allclose(result, (5.0, np.sqrt(5.0) / 2, np.inf))
+    some_of_many = numbers(InfinitesimalJackknife(), GivenReplicates([5], [400], influence=[1, -1, 3, -3]))
+    assert_allclose(some_of_many, (5.0, np.sqrt(5.0) / 20, np.inf))
 
 
 @pytest.mark.parametrize(

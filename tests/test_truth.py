@@ -1,6 +1,7 @@
 """Intervals for the truth: each part against an explicit formula, then what is built of them."""
 
 import pickle
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,13 +9,24 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from unseed import MLP, AutoNetwork, GradientFlow, KernelEngine, LinearizedEngine, NetworkEngine, PNCRegressor, TruthInterval
+from unseed import (
+    MLP,
+    AutoNetwork,
+    GradientFlow,
+    KernelEngine,
+    LinearizedEngine,
+    NetworkEngine,
+    PNCRegressor,
+    Sectioning,
+    TruthInterval,
+)
 from unseed._diagnosis import _outlook
 from unseed._predictors import PNCQuery
 from unseed._random import Streams
 from unseed._resampling import batches, full_and
 from unseed._results import Calibration, Components, KnownLaw, Prediction
 from unseed.errors import InvalidInputError
+from unseed.intervals import Plan
 from unseed.kernels import ntk
 
 RNG = np.random.default_rng(0)
@@ -247,6 +259,25 @@ class TestPredictionIntervals:
             fitted(**{option: "loud"})
 
 
+@dataclass(frozen=True)
+class LeaveOutTenths(Sectioning):
+    """As the jackknife does: hardly fewer rows than all."""
+
+    def plan(self, n_rows, streams):
+        kept = np.arange(n_rows) % 10 != np.arange(10)[:, None]
+        return Plan(np.concatenate([np.ones((1, n_rows)), kept]).astype(np.int64), reference=(0,))
+
+
+@dataclass(frozen=True)
+class OneLeavesOutNothing(Sectioning):
+    """Of three replicates two are small, and one has all rows."""
+
+    def plan(self, n_rows, streams):
+        counts = np.ones((4, n_rows), dtype=np.int64)
+        counts[1, :-3] = counts[2, 3:] = 0
+        return Plan(counts, reference=(0,))
+
+
 class TestDiagnosis:
     def test_missed_structure_is_found(self):
         rng = np.random.default_rng(0)
@@ -305,6 +336,12 @@ class TestDiagnosis:
             left_out=SimpleNamespace(errors=np.ones((40, 1))),
         )
         assert "falls like n^-0.50; twice the rows would bring about 29 % less, four times 50 %" in _outlook(replicates)
+
+    @pytest.mark.parametrize("method", [LeaveOutTenths(), OneLeavesOutNothing()], ids=str)
+    def test_replicates_of_nearly_all_rows_tell_of_no_learning_curve(self, method):
+        options = {"network": MLP(bias_scale=1.0), "regularization": 1e-3, "random_state": 0}
+        assert PNCRegressor(interval=method, **options).fit(X, Y).diagnose().outlook == ""
+        assert "Learning curve" in PNCRegressor(interval="sectioning", **options).fit(X, Y).diagnose().outlook
 
     def test_pure_noise_is_named(self):
         rng = np.random.default_rng(0)

@@ -16,6 +16,8 @@ from unseed.engines import NewPoints, Probe
 from unseed.intervals import IntervalMethod
 from unseed.networks import MLP
 
+_FEWER_ROWS = 1.5  # times that all rows are more than a replicate's, from where on their errors tell of a learning curve
+
 
 def diagnose(
     replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray, choice: Choice, X: FloatArray | None = None
@@ -95,17 +97,18 @@ def _better_network(replicates: PNCReplicates, choice: Choice) -> Iterator[Findi
 
 
 def _outlook(replicates: PNCReplicates) -> str:
-    """Learning curve from the batches: their errors at rows they have not seen, against leave-one-out errors."""
+    """Learning curve from replicates of clearly fewer rows: their errors at rows not seen, against leave-one-out errors."""
     checked, plan = replicates.checked, replicates.plan
     counts = plan.at(checked.indices)
     if plan.n_replicates < 3 or (counts[1:] > 1).any():
         return ""
+    ratio, unseen = replicates.sizes[0] / replicates.sizes[1:].mean(), counts[1:] == 0
+    if ratio < _FEWER_ROWS or not unseen.any(axis=1).all():
+        return ""
     errors = checked.y - replicates.predict(checked.X)[1:]  # (n_batches, m, k)
-    unseen = counts[1:] == 0
     noise = replicates.noise_at(checked.X).mean(axis=0)
     few = np.mean([np.mean(e[rows] ** 2, axis=0) for e, rows in zip(errors, unseen, strict=True)], axis=0) - noise
     full = (replicates.left_out.errors**2).mean(axis=0) - noise
-    ratio = replicates.sizes[0] / replicates.sizes[1:].mean()
     smallest = 1e-3 * noise + np.finfo(np.float64).tiny
     if (full <= smallest).any() or (few <= full).any():
         return "Learning curve: flat to within the noise; more rows of this kind bring little that these data could show."

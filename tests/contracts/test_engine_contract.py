@@ -1,7 +1,8 @@
-"""What holds for every engine, through the public estimator. A new engine joins by one line."""
+"""What holds for every engine in the list, and what holds for ours, through the public estimator."""
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,15 +24,19 @@ from unseed import (
     PNCRegressor,
     Sectioning,
 )
-from unseed.engines import NewPoints
+from unseed._random import Streams
+from unseed.engines import ENGINES, NewPoints, Task
 from unseed.engines import _cohorts as cohorts
 from unseed.engines import _cost as forecast
 from unseed.errors import InvalidInputError, NotAvailableError, NotEnoughMemoryError
-from unseed.intervals import resolve_interval
+from unseed.intervals import METHODS, Plan, resolve_interval
 
-ENGINES = [KernelEngine(), LinearizedEngine(), NetworkEngine(dtype="float64")]
+OURS = [KernelEngine(), LinearizedEngine(), NetworkEngine(dtype="float64")]
+"""Engines whose networks become the infinitely wide one."""
+EVERY = [*OURS, *(engine() for engine in ENGINES.values() if engine not in map(type, OURS))]
 INTERVALS = ["batching", "cheap_bootstrap", "sectioning", "half_sampling", "infinitesimal_jackknife"]
 NETWORK = MLP(activation="erf", bias_scale=1.0, scale_inputs=True, width=1024)
+NARROW = replace(NETWORK, width=256)
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(40, 3)), RNG.normal(size=(7, 3))
 Y = np.column_stack([np.sin(X[:, 0]) + 0.1 * RNG.normal(size=40), X[:, 1] + 0.1 * RNG.normal(size=40)])
@@ -59,8 +64,52 @@ def assert_is_infinitely_wide(engine, reg, method):
         assert_allclose(found.components.noise, by_hand.noise(), rtol=0.1)
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("engine", EVERY, ids=lambda e: type(e).__name__)
 class TestEveryEngine:
+    @pytest.mark.parametrize("interval", ["auto", *METHODS])
+    def test_intervals_are_there_or_refused_before_training(self, engine, interval):
+        method = resolve_interval(interval, len(X), has_posterior="posterior" in engine.capabilities)
+        needed = {"influence": method.uses_influence, "posterior": method.uses_posterior}
+        if missing := [name for name, is_needed in needed.items() if is_needed and name not in engine.capabilities]:
+            with pytest.raises(InvalidInputError, match=f"needs the capability '{missing[0]}'"):
+                fitted(engine, interval)
+            return
+        reg = fitted(engine, interval, y=Y, network=NARROW)
+        found = reg.get_prediction(X_NEW)
+        assert found.mean.shape == (7, 2)
+        assert found.conf_int().shape == (7, 2, 2)
+        assert (found.standard_error > 0).all()
+        assert (found.components.noise > 0).all()
+        assert_allclose(reg.predict(X_NEW), found.mean, rtol=1e-6)
+        assert reg.diagnose().findings
+
+    def test_same_seed_same_numbers(self, engine):
+        one, two = fitted(engine).predict_interval(X_NEW)[1], fitted(engine, n_jobs=2).predict_interval(X_NEW)[1]
+        assert_array_equal(one, two)
+
+    def test_pickle_round_trip(self, engine):
+        reg = fitted(engine)
+        assert_array_equal(pickle.loads(pickle.dumps(reg)).predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1])
+
+    def test_replicates_have_starts_of_their_own_or_none(self, engine):
+        # The same rows twice: what differs between two fits of all rows is the start, which base and auxiliary share.
+        twice = Plan(np.ones((2, len(X)), dtype=np.int64), reference=(0,))
+        labels = torch.tensor(np.stack([Y, np.zeros_like(Y)], axis=1))
+        trained = engine.fit(Task(torch.tensor(X), labels, NETWORK, 0.01, Streams(3)), twice)
+        one, two = trained.predict(NewPoints(torch.tensor(X_NEW))).double()
+        assert torch.equal(one, two) == engine.is_infinite
+
+    def test_what_the_initial_mean_says_already_is_not_learned(self, engine):
+        given = fitted(engine, initial_mean=lambda X: 100 * X[:, 0], y=100 * X[:, 0]).predict(X_NEW)
+        assert_allclose(given, 100 * X_NEW[:, 0], rtol=1e-3)
+
+    def test_new_points_are_answered_one_by_one(self, engine):
+        reg = fitted(engine)
+        assert_allclose(np.concatenate([reg.predict(point[None]) for point in X_NEW]), reg.predict(X_NEW), rtol=1e-5)
+
+
+@pytest.mark.parametrize("engine", OURS, ids=lambda e: type(e).__name__)
+class TestOurEngines:
     @pytest.mark.parametrize("interval", INTERVALS)
     def test_intervals_are_those_of_the_infinitely_wide_network(self, engine, interval):
         method = resolve_interval(interval, len(X))
@@ -78,27 +127,16 @@ class TestEveryEngine:
             with pytest.raises(AssertionError):
                 assert_is_infinitely_wide(engine, wrong, method)
 
-    def test_same_seed_same_numbers(self, engine):
-        one, two = fitted(engine).predict_interval(X_NEW)[1], fitted(engine, n_jobs=2).predict_interval(X_NEW)[1]
-        assert_array_equal(one, two)
-
-    def test_several_outputs(self, engine):
+    def test_several_outputs_are_like_one(self, engine):
         both = fitted(engine, y=Y).get_prediction(X_NEW)
-        assert both.conf_int().shape == (7, 2, 2)
         one = fitted(engine).get_prediction(X_NEW)
         # a network with two outputs has another start than one with a single output
         assert np.abs(both.mean[:, 0] - one.mean).mean() < 0.08 * Y[:, 0].std()
-
-    def test_pickle_round_trip(self, engine):
-        reg = fitted(engine)
-        assert_array_equal(pickle.loads(pickle.dumps(reg)).predict_interval(X_NEW)[1], reg.predict_interval(X_NEW)[1])
 
     def test_initial_means(self, engine):
         zero = fitted(engine).predict(X_NEW)
         drawn = fitted(engine, initial_mean=MonteCarloMean(draws=200)).predict(X_NEW)
         assert 0 < np.abs(drawn - zero).mean() < 0.1
-        given = fitted(engine, initial_mean=lambda X: 100 * X[:, 0], y=100 * X[:, 0]).predict(X_NEW)
-        assert_allclose(given, 100 * X_NEW[:, 0], rtol=1e-3)
 
     def test_diagnosis_holds_for_a_wide_network(self, engine):
         diagnosis = fitted(engine).diagnose()

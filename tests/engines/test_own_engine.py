@@ -9,9 +9,10 @@ from numpy.testing import assert_array_equal
 
 from unseed import MLP, KernelEngine, PNCRegressor
 from unseed.costs import Job
-from unseed.engines import Capability, Engine, NewPoints, Trained
+from unseed.engines import ENGINES, Capability, Engine, NewPoints, Trained
 from unseed.errors import InvalidInputError, NotAvailableError
-from unseed.intervals import Sectioning, TruthInterval
+from unseed.intervals import METHODS, IntervalMethod, Sectioning, TruthInterval
+from unseed.losses import LOSSES, Loss
 
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.normal(size=(40, 2)), RNG.normal(size=(6, 2))
@@ -94,6 +95,29 @@ def test_what_needs_a_capability_is_refused_before_training(options, words, monk
     monkeypatch.setattr(MeanEngine, "fit", lambda *args, **options: pytest.fail("was trained"))
     with pytest.raises(InvalidInputError, match=words):
         regressor(MeanEngine(), **options).fit(X, Y)
+
+
+def test_who_has_no_posterior_is_named_when_new_points_are_diagnosed():
+    with pytest.raises(InvalidInputError, match=r"diagnose\(X\) needs .* with its posterior; engine=MeanEngine\(\) has none"):
+        regressor(MeanEngine()).fit(X, Y).diagnose(X_NEW)
+    batching = regressor("kernel", interval="batching").fit(X, Y)
+    with pytest.raises(InvalidInputError, match=r"diagnose\(X\) needs .* interval=Batching\(batches=\d+\) has none"):
+        batching.diagnose(X_NEW)
+
+
+def test_names_are_those_of_the_list(monkeypatch):
+    monkeypatch.setitem(ENGINES, "mean", MeanEngine)
+    assert regressor("mean").fit(X, Y).engine_ == MeanEngine()
+    for wrong in ("median", MeanEngine, 3):
+        with pytest.raises(InvalidInputError, match=r"engine=.* is not known; use 'kernel', .*'mean' or an object such as"):
+            regressor(wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize(("names", "kind"), [(ENGINES, Engine), (LOSSES, Loss), (METHODS, IntervalMethod)], ids=["E", "L", "I"])
+def test_what_is_listed_is_what_the_list_is_of(names, kind):
+    for name, one in names.items():
+        assert name.isidentifier()
+        assert isinstance(one(), kind)
 
 
 def test_networks_say_what_they_cannot_be_asked():

@@ -139,7 +139,7 @@ def test_descriptions():
     assert describe(Outspoken()) == "groups, one after the other"
     sentences = [describe(method()) for method in METHODS.values()]
     assert len(set(sentences)) == len(METHODS)
-    assert all(sentence == method().describe() for sentence, method in zip(sentences, METHODS.values(), strict=True))
+    assert all(sentence and sentence != method.__name__ for sentence, method in zip(sentences, METHODS.values(), strict=True))
 
 
 def test_centres():
@@ -157,7 +157,7 @@ def test_half_a_method_is_refused_with_what_is_missing():
 
     with pytest.raises(InvalidInputError, match=r"has no estimate and no uses_posterior; derive its class"):
         resolve_interval(OnlyPlan(), 10)
-    with pytest.raises(InvalidInputError, match=r"is not known; use 'auto', 'truth'.*or an object"):
+    with pytest.raises(InvalidInputError, match=r"is not known; use 'auto', 'truth'.* or an object such as"):
         resolve_interval(DeleteGroups, 10)
 
     class NoFormula(IntervalMethod):

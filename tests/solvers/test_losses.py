@@ -95,7 +95,7 @@ def test_names_and_objects():
     assert resolve_loss("squared") == Squared()
     assert resolve_loss(Scaled()) == Scaled()
     for wrong in ("poisson", Squared, 3, None, []):
-        with pytest.raises(InvalidInputError, match=r"loss=.* is not known; use 'squared', or an object"):
+        with pytest.raises(InvalidInputError, match=r"loss=.* is not known; use .*'squared'.* or an object"):
             resolve_loss(wrong)
 
 

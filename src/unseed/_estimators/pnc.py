@@ -132,7 +132,8 @@ class PNCRegressor(GrowingRegressor):
         """
         check_is_fitted(self, "is_fitted_")
         if X is not None and not self._replicates.has_posterior:
-            raise InvalidInputError(f"diagnose(X) needs a converged network on all rows; interval={self.interval_} has none")
+            asked = f"interval={self.interval_}" if "posterior" in self.engine_.capabilities else f"engine={self.engine_}"
+            raise InvalidInputError(f"diagnose(X) needs a converged network on all rows with its posterior; {asked} has none")
         points = None if X is None else self._validate(X)
         ridge = self.regularization_ / (check_trainable(resolve_loss(self.loss)) / 2)
         choice = Choice(self.network_, ridge, self.selection_)

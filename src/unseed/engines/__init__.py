@@ -1,6 +1,7 @@
 """Engines train networks on resample plans; `Engine` and `Trained` are open to yours."""
 
 from unseed._findings import Finding
+from unseed._listing import listed, not_known
 from unseed._solvers import Work
 from unseed.engines._cost import Cost, Memory
 from unseed.engines._expansions import AnchoredReplicates
@@ -15,7 +16,6 @@ from unseed.engines._solver import SOLVERS, Exact, Landmarks, Solver, check_solv
 from unseed.engines._stacks import HostCounts, StackedSets
 from unseed.engines._tangent import TangentFit
 from unseed.engines._task import NewPoints, Probe, Task
-from unseed.errors import InvalidInputError
 from unseed.networks import Network
 
 __all__ = [
@@ -59,11 +59,11 @@ __all__ = [
     "spaces_among",
 ]
 
-ENGINES: dict[str, type[KernelEngine | LinearizedEngine | NetworkEngine]] = {
-    "kernel": KernelEngine,
-    "linearized": LinearizedEngine,
-    "network": NetworkEngine,
-}
+ENGINES: dict[str, type[Engine]] = listed(
+    kernel="unseed.engines._kernel:KernelEngine",
+    linearized="unseed.engines._linearized:LinearizedEngine",
+    network="unseed.engines._network:NetworkEngine",
+)
 """The one list of engines: by these names they are asked for, and by their classes' names they are kept in files."""
 
 
@@ -73,6 +73,4 @@ def resolve_engine(engine: object) -> Engine:
         return ENGINES[engine]()
     if isinstance(engine, Engine) and not isinstance(engine, type):
         return engine
-    raise InvalidInputError(
-        f"engine={engine!r} is not known; use 'kernel', 'linearized', 'network' or an object such as NetworkEngine(width=512)"
-    )
+    raise not_known("engine", engine, ENGINES, "an object such as NetworkEngine(width=512)")

@@ -1,5 +1,6 @@
 """Interval methods: from replicate predictions to centre, standard error and degrees of freedom."""
 
+from unseed._listing import listed, not_known
 from unseed._resampling import HashedPlan, Plan
 from unseed._results import Estimate
 from unseed.errors import InvalidInputError
@@ -32,14 +33,15 @@ __all__ = [
     "resolve_interval",
 ]
 
-METHODS: dict[str, type[IntervalMethod]] = {
-    "truth": TruthInterval,
-    "sectioning": Sectioning,
-    "batching": Batching,
-    "cheap_bootstrap": CheapBootstrap,
-    "half_sampling": HalfSampling,
-    "infinitesimal_jackknife": InfinitesimalJackknife,
-}
+METHODS: dict[str, type[IntervalMethod]] = listed(
+    truth="unseed.intervals._formulas:TruthInterval",
+    sectioning="unseed.intervals._formulas:Sectioning",
+    batching="unseed.intervals._formulas:Batching",
+    cheap_bootstrap="unseed.intervals._formulas:CheapBootstrap",
+    half_sampling="unseed.intervals._formulas:HalfSampling",
+    infinitesimal_jackknife="unseed.intervals._formulas:InfinitesimalJackknife",
+)
+"""The one list of interval methods: by these names they are asked for, and by their classes' names they are kept in files."""
 
 
 def resolve_interval(interval: str | IntervalMethod, n_rows: int, *, has_posterior: bool = False) -> IntervalMethod:
@@ -61,7 +63,7 @@ def resolve_interval(interval: str | IntervalMethod, n_rows: int, *, has_posteri
             return METHODS[interval]()
     elif not isinstance(interval, type) and callable(getattr(interval, "plan", None)):
         return _checked(interval)
-    raise InvalidInputError(f"interval={interval!r} is not known; use 'auto', {', '.join(map(repr, METHODS))}, or an object")
+    raise not_known("interval", interval, ("auto", *METHODS), "an object such as Sectioning(batches=5)")
 
 
 def _checked(method: object) -> IntervalMethod:

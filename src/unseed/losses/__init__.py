@@ -1,6 +1,6 @@
 """Losses: what a prediction that misses its label costs, and what is thereby said of the label's law."""
 
-from unseed.errors import InvalidInputError
+from unseed._listing import listed, not_known
 from unseed.losses._loss import Loss, check_labels, check_trainable, constant_curvature, newton_step
 from unseed.losses._squared import Squared
 
@@ -15,7 +15,10 @@ __all__ = [
     "resolve_loss",
 ]
 
-LOSSES: dict[str, type[Squared]] = {"squared": Squared}
+LOSSES: dict[str, type[Loss]] = listed(
+    squared="unseed.losses._squared:Squared",
+)
+"""The one list of losses: by these names they are asked for, and by their classes' names they are kept in files."""
 
 
 def resolve_loss(loss: str | Loss) -> Loss:
@@ -30,6 +33,4 @@ def resolve_loss(loss: str | Loss) -> Loss:
         return LOSSES[loss]()
     if isinstance(loss, Loss) and not isinstance(loss, type):
         return loss
-    raise InvalidInputError(
-        f"loss={loss!r} is not known; use {', '.join(map(repr, LOSSES))}, or an object like losses.Squared()"
-    )
+    raise not_known("loss", loss, LOSSES, "an object such as losses.Squared()")

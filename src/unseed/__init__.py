@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unseed._solvers import GaussNewton as GaussNewton
     from unseed._solvers import GradientDescent as GradientDescent
     from unseed._solvers import GradientFlow as GradientFlow
+    from unseed.engines import AllRows as AllRows
     from unseed.engines import Exact as Exact
     from unseed.engines import KernelEngine as KernelEngine
     from unseed.engines import Landmarks as Landmarks
@@ -52,7 +53,7 @@ _NAMES = {
     "_results": ("Components", "Prediction"),
     "_selection": ("AutoNetwork",),
     "_solvers": ("SGD", "Converged", "GaussNewton", "GradientDescent", "GradientFlow"),
-    "engines": ("Exact", "Landmarks", "KernelEngine", "LinearizedEngine", "NetworkEngine"),
+    "engines": ("AllRows", "Exact", "Landmarks", "KernelEngine", "LinearizedEngine", "NetworkEngine"),
     "intervals": ("Batching", "CheapBootstrap", "HalfSampling", "InfinitesimalJackknife", "Sectioning", "TruthInterval"),
     "networks": ("MLP", "MonteCarloMean"),
 }

@@ -21,15 +21,18 @@ from unseed._estimators.regressor import IntervalRegressor
 from unseed._estimators.streams import ArrayPieces, CheckedPieces
 from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import TrainingData, check_regularization, is_module
+from unseed._estimators.whole import solved_on_all_rows
 from unseed._frames import names_of
 from unseed._machine import resolve_device
 from unseed._parquet import Piece
+from unseed._predictors import PNCReplicates
 from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
+from unseed._selection import Choice
 from unseed._state import State
-from unseed.engines import ROWS_AT_A_TIME, Landmarks, Solver, resolve_engine, resolve_solver
+from unseed.engines import ROWS_AT_A_TIME, AllRows, Exact, Landmarks, Solver, resolve_engine, resolve_solver
 from unseed.errors import InvalidInputError
 from unseed.intervals import resolve_interval
 
@@ -78,6 +81,7 @@ class GrowingRegressor(IntervalRegressor):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
+        self._check_pieces("partial_fit")
         partitions = partitions_of(X, y)
         if partitions is not None:
             return grow_by_partitions(self, partitions)
@@ -102,6 +106,7 @@ class GrowingRegressor(IntervalRegressor):
             Folder in which what is known of many rows is written down now and then, in at most a twentieth of the time. Where
             it is there already, the same pieces are gone on with after the last row that it knows.
         """
+        self._check_pieces("fit_stream")
         self._begin()
         kept = None if checkpoint is None else Checkpoint(checkpoint, type(self).__name__, self.get_params(deep=False))
         return self._add_up(CheckedPieces(pieces, self._checked, self._progress()), kept)
@@ -139,23 +144,35 @@ class GrowingRegressor(IntervalRegressor):
         super()._forget()
         self._held, self._summed = None, None
 
+    def _check_pieces(self, method: str) -> None:
+        if isinstance(self.solver, AllRows) or self.solver == "all_rows":
+            raise InvalidInputError(
+                f"solver={self.solver!r} passes over all rows many times, and {method} takes them in pieces: use fit, or "
+                "solver='landmarks'"
+            )
+
     @abstractmethod
     def _train_exactly(self, data: TrainingData) -> None:
         """Train on rows that are all there."""
 
     @abstractmethod
-    def _take(self, summed: SummedRows) -> None:
-        """Take what the sums come to."""
+    def _take(self, summed: SummedRows, solved: tuple[PNCReplicates, Choice] | None = None) -> None:
+        """Take what the sums come to, or what has been solved with them."""
 
     def _train(self, data: TrainingData) -> None:
         self.solver_ = resolve_solver(self.solver, resolve_engine(self.engine), len(data.X), data.device)
-        if not isinstance(self.solver_, Landmarks):
+        if isinstance(self.solver_, Exact):
             self._train_exactly(data)
             return
+        landmarks = Landmarks(self.solver_.landmarks) if isinstance(self.solver_, AllRows) else self.solver_
         look = FirstLook(data.streams.seed).plus(data.X, data.y)
-        begun = self._begun(self.solver_, look, data.streams, data.device, data.progress)
+        begun = self._begun(landmarks, look, data.streams, data.device, data.progress)
         with data.progress.steps("adding rows", -(-len(data.X) // ROWS_AT_A_TIME)) as step:
             summed = begun.plus(data.X, data.y, step)
+        if isinstance(self.solver_, AllRows):
+            self._take(summed, solved_on_all_rows(summed, data, self.solver_))
+            self.solver_ = AllRows(self.solver_.tolerance, max(summed.sums.spaces.sizes))
+            return
         if len(data.X) > BEGIN_ROWS:
             self._summed = summed
         else:

@@ -23,7 +23,7 @@ from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, Le
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
 from unseed._state import Record, State
-from unseed.engines import Engine, Exact, Landmarks, check_solver, resolve_engine
+from unseed.engines import AllRows, Engine, Exact, Landmarks, check_solver, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, own_centre, resolve_interval
 from unseed.losses import Loss, check_trainable, resolve_loss
@@ -75,9 +75,9 @@ class PNCRegressor(GrowingRegressor):
     calibration : {"auto", "conformal", "normal"}, default="auto"
         Prediction intervals from quantiles of leave-one-out errors, or of the normal law. ``"auto"`` is conformal from 60
         rows on, where training converges.
-    solver : {"auto", "exact", "landmarks"} or object, default="auto"
-        How many rows are handled: all at once in a matrix, or summed up in the space of some landmarks, of any number;
-        ``Landmarks(count=4096)`` says how many. ``"auto"`` is exact up to 10,000 rows (30,000 on a GPU) and sums up more.
+    solver : {"auto", "exact", "all_rows", "landmarks"} or object, default="auto"
+        How many rows are handled: all in a matrix; all, by iterations (`fit` only; see `AllRows`); or summed up in the
+        space of some landmarks (see `Landmarks`). ``"auto"`` is exact up to 10,000 rows (30,000 on a GPU) and sums up more.
     loss : str or Loss, default="squared"
         What a prediction costs that misses its label: so far the square, or a `Loss` of your own that is a multiple of it.
 
@@ -88,7 +88,7 @@ class PNCRegressor(GrowingRegressor):
     selection_ : Selection or None
         The networks that were considered, best first, with their scores; None where the network was given.
     convergence_ : Convergence
-        How training went, network by network (network engine only).
+        How training went, network by network (network engine), or the iterations on all rows (``solver="all_rows"``).
     n_rows_ : int
         Training rows.
     compression_ : Compression
@@ -119,7 +119,7 @@ class PNCRegressor(GrowingRegressor):
 
     @property
     def convergence_(self) -> Any:
-        """How training went, network by network; only where networks were trained step by step."""
+        """How training went; only where networks were trained step by step, or solved for by iterations."""
         return self._replicates.trained.convergence  # type: ignore[attr-defined]  # not every engine's have one
 
     def diagnose(self, X: Any = None) -> Diagnosis:
@@ -241,10 +241,11 @@ class PNCRegressor(GrowingRegressor):
         self._replicates, self._task, choice = train_pnc(self, engine, method, data)
         self._keep(method, engine, choice, data.X, data.streams)
 
-    def _take(self, summed: SummedRows) -> None:
+    def _take(self, summed: SummedRows, solved: tuple[PNCReplicates, Choice] | None = None) -> None:
         method = resolve_interval(self.interval, summed.sums.n_rows, has_posterior=True)
-        self._replicates, choice = summed.solved()
-        self.solver_ = Landmarks(max(summed.sums.spaces.sizes))
+        if solved is None:
+            self.solver_ = Landmarks(max(summed.sums.spaces.sizes))
+        self._replicates, choice = solved or summed.solved()
         self._task = None
         self._keep(method, resolve_engine(self.engine), choice, self._replicates.checked.X, Streams(0))
 
@@ -290,7 +291,7 @@ class PNCRegressor(GrowingRegressor):
         self._replicates, task = restore_pnc(record, self, choice, device)
         self._task = task if len(task.X) else None
         # models of 0.1.0 know of no other solver
-        self.solver_ = record.option("solver", Exact, Landmarks) if "solver" in record.facts else Exact()
+        self.solver_ = record.option("solver", Exact, AllRows, Landmarks) if "solver" in record.facts else Exact()
         if "summed" in record.facts:
             self._summed = SummedRows.restore(record.part("summed"), self.initial_mean, device)
         self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)

@@ -16,7 +16,17 @@ from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import AutoNetwork, Candidate, Choice, Selection
 from unseed._state import Record, State
-from unseed.engines import ROWS_AT_A_TIME, KernelEngine, Landmarks, RowSums, landmark_count, landmark_memory, spaces_among
+from unseed.engines import (
+    ROWS_AT_A_TIME,
+    AllRowsReplicates,
+    KernelEngine,
+    LandmarkReplicates,
+    Landmarks,
+    RowSums,
+    landmark_count,
+    landmark_memory,
+    spaces_among,
+)
 from unseed.intervals import IntervalMethod, hashed_plan
 from unseed.losses import check_labels, resolve_loss
 from unseed.networks import MLP, InitialMean, resolve_activation, restore_initial_mean
@@ -111,10 +121,13 @@ class SummedRows:
             record.fact("noise_kind", str),
         )
 
-    def solved(self) -> tuple[PNCReplicates, Choice]:
-        """Networks of every replicate, and the choice with the λ that all rows speak for."""
-        n = self.sums.n_rows
-        trained = self.sums.fitted(self.start, None if self.given is None else 1 / (self.given * n))
+    def fitted(self) -> LandmarkReplicates:
+        """Networks of every replicate."""
+        return self.sums.fitted(self.start, None if self.given is None else 1 / (self.given * self.sums.n_rows))
+
+    def solved(self, trained: LandmarkReplicates | AllRowsReplicates | None = None) -> tuple[PNCReplicates, Choice]:
+        """Predictors of every replicate, by networks that were fitted, and the choice with the λ that all rows speak for."""
+        trained = self.fitted() if trained is None else trained
         totals = [one.weight for one in self.sums.plan.summed(self.sums.summands)]
         plan = self.sums.plan
         plan = replace(plan, totals=tuple(totals)) if isinstance(plan, HashedPlan) else plan
@@ -123,7 +136,7 @@ class SummedRows:
         y = self.scaling.from_labels(kept.labels + self.mean(X, kept.X))
         checked = CheckedRows(kept.positions.cpu().numpy(), X, y)
         replicates = PNCReplicates(trained, plan, self.scaling, kept.X.device, self.mean, checked, self.noise_kind)
-        ridge = 1 / (float(trained.spaces.amplitudes[0]) * n)
+        ridge = 1 / (float(trained.spaces.amplitudes[0]) * self.sums.n_rows)
         return replicates, replace(self.choice, regularization=ridge if self.given is None else self.given)
 
 

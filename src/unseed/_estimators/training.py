@@ -22,7 +22,7 @@ from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import AutoNetwork, Choice, Selection, choose_regularization, select_network
 from unseed._state import Record
-from unseed.engines import Capability, Engine, KernelEngine, LandmarkReplicates, Network, Task, Trained
+from unseed.engines import Capability, Engine, KernelEngine, Network, Task, Trained, restore_summed
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
 from unseed.losses import Loss, Squared, check_labels, check_trainable, resolve_loss
@@ -169,7 +169,7 @@ def restore_networks(
         task = Task(X, labels, choice.network, choice.regularization)
     networks = record.part("trained")
     if isinstance(plan, HashedPlan):  # of rows that were summed up
-        return (LandmarkReplicates.restore(networks, scaling.x_mean.size, n_outputs, device), plan, scaling, device), task
+        return (restore_summed(networks, scaling.x_mean.size, n_outputs, device), plan, scaling, device), task
     if members > 1 and networks.has("parameters") and len(plan.counts) * members != networks.shape("parameters")[0]:
         raise record.fault(f"members={members} does not fit the networks that are there")  # before anything that large is made
     trained = engine.restore(networks, task, with_members(plan, members))

@@ -3,6 +3,7 @@
 from unseed._findings import Finding
 from unseed._listing import listed, not_known
 from unseed._solvers import Work
+from unseed.engines._all_rows import AllRowsReplicates, restore_summed
 from unseed.engines._cost import Cost, Memory
 from unseed.engines._expansions import AnchoredReplicates
 from unseed.engines._kernel import KernelEngine, KernelReplicates
@@ -12,7 +13,7 @@ from unseed.engines._network import NetworkEngine, NetworkReplicates
 from unseed.engines._protocol import Capability, Convergence, Engine, LeftOut, Trained
 from unseed.engines._row_costs import landmark_cost, landmark_memory
 from unseed.engines._row_sums import ROWS_AT_A_TIME, RowSums, landmark_count, spaces_among
-from unseed.engines._solver import SOLVERS, Exact, Landmarks, Solver, check_solver, resolve_solver
+from unseed.engines._solver import SOLVERS, AllRows, Exact, Landmarks, Solver, check_solver, resolve_solver
 from unseed.engines._stacks import HostCounts, StackedSets
 from unseed.engines._tangent import TangentFit
 from unseed.engines._task import NewPoints, Probe, Task
@@ -22,6 +23,8 @@ __all__ = [
     "ENGINES",
     "ROWS_AT_A_TIME",
     "SOLVERS",
+    "AllRows",
+    "AllRowsReplicates",
     "AnchoredReplicates",
     "Capability",
     "Convergence",
@@ -56,6 +59,7 @@ __all__ = [
     "landmark_memory",
     "resolve_engine",
     "resolve_solver",
+    "restore_summed",
     "spaces_among",
 ]
 

@@ -109,15 +109,19 @@ class LandmarkReplicates(Trained):
     def predict(self, points: NewPoints, replicates: Sequence[int] | None = None) -> Tensor:
         """The auxiliary network of infinite width starts at zero: all that is learned is the base network's."""
         chosen = self.coefficients if replicates is None else self.coefficients[list(replicates)]
-        if points.is_shared:
-            flat = self._features(points)[0] @ chosen.permute(1, 0, 2).flatten(1)
-        else:
-            flat = points.inputs.new_zeros(len(points), chosen.shape[0] * chosen.shape[2])
-            parts = (self.spaces.scales[:, None] * chosen.permute(1, 0, 2).flatten(1)).split(self.spaces.sizes)  # type: ignore[no-untyped-call]
-            for space, own in zip(self.spaces.spaces, parts, strict=True):
-                flat += space.expansion(points.inputs, own)
+        flat = self.expansion(points, chosen.permute(1, 0, 2).flatten(1))
         base = flat.reshape(len(points), len(chosen), -1).transpose(0, 1)
         return torch.stack([base, torch.zeros_like(base)], dim=2)
+
+    def expansion(self, points: NewPoints, coefficients: Tensor) -> Tensor:
+        """Features of points times coefficients (p, c); features that nobody else needs are never held. Shape (n_points, c)."""
+        if points.is_shared:
+            return self._features(points)[0] @ coefficients
+        total = points.inputs.new_zeros(len(points), coefficients.shape[1])
+        parts = (self.spaces.scales[:, None] * coefficients).split(self.spaces.sizes)  # type: ignore[no-untyped-call]
+        for space, own in zip(self.spaces.spaces, parts, strict=True):
+            total += space.expansion(points.inputs, own)
+        return total
 
     def noise_variance(self) -> Tensor:
         """Sum of squared residuals over its trace. Shape (n_outputs,)."""
@@ -229,7 +233,7 @@ class LandmarkReplicates(Trained):
         return 16 * self.kept.X.shape[1] + self.coefficients.numel() // len(self.factor)
 
     def _features(self, points: NewPoints) -> tuple[Tensor, Tensor]:
-        return points.once(self, "features", lambda: self.spaces(points.inputs))
+        return points.once(self.spaces, "features", lambda: self.spaces(points.inputs))
 
     def _whiten(self, features: Tensor) -> Tensor:
         white: Tensor = torch.linalg.solve_triangular(self.factor, features.T, upper=False)

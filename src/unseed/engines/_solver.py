@@ -1,4 +1,4 @@
-"""How many rows are handled: all at once, or summed up in a space of landmarks."""
+"""How many rows are handled: all at once, by iterations over all of them, or summed up in a space of landmarks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from unseed._checks import check_whole_number
+from unseed._checks import check_number, check_whole_number
 from unseed.engines._protocol import Engine
 from unseed.errors import InvalidInputError
 
@@ -50,15 +50,47 @@ class Landmarks:
             check_whole_number("count", self.count, at_least=2, reason="one function is no space")
 
 
-Solver = Exact | Landmarks
-SOLVERS: dict[str, type[Solver]] = {"exact": Exact, "landmarks": Landmarks}
+@dataclass(frozen=True)
+class AllRows:
+    """The network on all rows, by conjugate gradients; intervals around it are those of landmarks.
+
+    Every iteration computes the kernel of all pairs of rows anew and holds none of it; landmarks keep iterations few, and say
+    how much parts of the rows and resamples differ. Rows are held, and a prediction costs a pass over all of them.
+
+    Parameters
+    ----------
+    tolerance : float
+        Of the residual, relative to the labels.
+    landmarks : int or None
+        Landmarks of each network, as in ``Landmarks(count=...)``.
+
+    Examples
+    --------
+    >>> AllRows(tolerance=1e-6)
+    AllRows(tolerance=1e-06, landmarks=None)
+    """
+
+    tolerance: float = 1e-3
+    landmarks: int | None = None
+
+    def __post_init__(self) -> None:
+        check_number("tolerance", self.tolerance, above=0)
+        if self.landmarks is not None:
+            check_whole_number("landmarks", self.landmarks, at_least=2, reason="one function is no space")
+
+
+Solver = Exact | AllRows | Landmarks
+SOLVERS: dict[str, type[Solver]] = {"exact": Exact, "all_rows": AllRows, "landmarks": Landmarks}
 
 
 def check_solver(solver: object) -> None:
     """Refuse what is not a way to handle rows."""
     is_name = isinstance(solver, str) and (solver == "auto" or solver in SOLVERS)
     if not is_name and not isinstance(solver, Solver):
-        raise InvalidInputError(f"solver={solver!r} is not known; use 'auto', 'exact', 'landmarks' or Landmarks(count=...)")
+        raise InvalidInputError(
+            f"solver={solver!r} is not known; use 'auto', 'exact', 'all_rows', 'landmarks' or an object such "
+            "as Landmarks(count=...)"
+        )
 
 
 def resolve_solver(solver: str | Solver, engine: Engine, n_rows: int, device: torch.device) -> Solver:
@@ -69,11 +101,11 @@ def resolve_solver(solver: str | Solver, engine: Engine, n_rows: int, device: to
         most = _EXACT_ROWS_ON_A_GPU if device.type == "cuda" else _EXACT_ROWS
         return Landmarks() if can_sum and n_rows > most else Exact()
     found = SOLVERS[solver]() if isinstance(solver, str) else solver
-    if isinstance(found, Landmarks) and not can_sum:
+    if not isinstance(found, Exact) and not can_sum:
         raise InvalidInputError(
             f"solver={solver!r} is for engine='kernel' trained to convergence, and engine={engine} is not; use solver='exact'"
         )
-    if isinstance(found, Landmarks) and n_rows < _FEWEST_ROWS:
+    if not isinstance(found, Exact) and n_rows < _FEWEST_ROWS:
         raise InvalidInputError(
             f"solver={solver!r} draws parts of the rows by their hashes and needs at least {_FEWEST_ROWS}; X has {n_rows}: use "
             "solver='exact'"

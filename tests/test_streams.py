@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from unseed import MLP, Exact, Landmarks, PNCRegressor, parquet_pieces
 from unseed._estimators import checkpoint, first_look, summed
@@ -464,3 +465,40 @@ def test_too_little_memory_for_landmarks_is_said_before_anything_is_done(data, m
     for fits in (lambda one: one.fit(*data), lambda one: one.fit_stream(Pieces(data))):
         with pytest.raises(NotEnoughMemoryError, match=words):
             fits(PNCRegressor(**OPTIONS | {"solver": Landmarks(count=4096)}))
+
+
+class Unsteady(Pieces):
+    """Something else at every pass."""
+
+    def __init__(self, data, change):
+        super().__init__(data)
+        self.change = change
+
+    def __iter__(self):
+        self.passes += 1
+        return iter(list(Pieces(self.data)) if self.passes == 1 else self.change(list(Pieces(self.data))))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda pieces: pieces[:-1], "14,000 rows were looked at and 13,600 added up: give a list, or an object whose"),
+        (lambda pieces: [*pieces, pieces[0]], "14,000 rows were looked at and 15,700 added up"),
+        (lambda pieces: pieces[::-1], "the first rows are not those that were looked at before"),
+        (lambda pieces: [], "pieces is empty: .* whose __iter__ begins anew"),
+    ],
+)
+def test_pieces_that_are_others_at_the_second_pass_are_refused(data, change, words):
+    model = PNCRegressor(**OPTIONS)
+    with pytest.raises(InvalidInputError, match=words):
+        model.fit_stream(Unsteady(data, change))
+    with pytest.raises(NotFittedError):
+        model.predict(POINTS)
+
+
+def test_a_checkpoint_of_a_fit_that_is_done_takes_more_pieces(data, counted, half_way):
+    counted.clear()
+    X, y = rows(3000, seed=5)
+    more = PNCRegressor(**OPTIONS).fit_stream([*Pieces(data), (X, y)], half_way)
+    assert counted == [3000]
+    assert_same(more, PNCRegressor(**OPTIONS).fit(*data).partial_fit(X, y))

@@ -18,7 +18,7 @@ from unseed._estimators.checkpoint import Checkpoint
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.partitions import fit_partitions, grow_by_partitions, partitions_of
 from unseed._estimators.regressor import IntervalRegressor
-from unseed._estimators.streams import ArrayPieces, CheckedPieces
+from unseed._estimators.streams import ANEW, ArrayPieces, CheckedPieces
 from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._estimators.whole import solved_on_all_rows
@@ -118,14 +118,28 @@ class GrowingRegressor(IntervalRegressor):
         if before is not None:
             self._summed, self.solver_ = before
             self.n_rows_ = start = before[0].sums.n_rows
-        is_added_up = before is not None or not stream.can_be_passed_over_again or self._look_at(stream)
-        if kept is not None:
-            stream = replace(stream, check_identity=lambda rows: kept.check_rows(f"{self._names()} {rows}"))
-        for X, y in stream.blocks("adding rows", start) if is_added_up else ():
+        identities: list[str] = []
+
+        def check_identity(rows: str) -> None:
+            identities.append(rows)
+            if rows != identities[0]:
+                self._forget()
+                raise InvalidInputError(f"the first rows are not those that were looked at before: {ANEW}")
+            if kept is not None:
+                kept.check_rows(f"{self._names()} {rows}")
+
+        stream, n_seen = replace(stream, check_identity=check_identity), None
+        if before is None and stream.can_be_passed_over_again:
+            n_seen = self._look_at(stream)
+        for X, y in stream.blocks("adding rows", start) if self._held is None else ():
             self._grow(X, y)
             self.is_fitted_ = True
             if kept is not None:
                 kept.write_if_due(self._summed, self.solver_)
+        if n_seen not in (None, self.n_rows_):
+            n_added = self.n_rows_
+            self._forget()
+            raise InvalidInputError(f"{n_seen:,} rows were looked at and {n_added:,} added up: {ANEW}")
         self.is_fitted_ = True
         stream.progress.say(f"{self.n_rows_:,} rows added up, {start:,} of them before", begun)
         return self
@@ -187,8 +201,8 @@ class GrowingRegressor(IntervalRegressor):
         method = resolve_interval(self.interval, look.n_rows, has_posterior=True)
         return SummedRows.begun(self, method, solver, data, look.n_rows)
 
-    def _look_at(self, stream: CheckedPieces) -> bool:
-        """A first pass: what is needed to begin, or all rows where these are few; whether they are to be added up."""
+    def _look_at(self, stream: CheckedPieces) -> int:
+        """A first pass: what is needed to begin, or all rows where these are few; how many there are."""
         streams, device = Streams.from_random_state(self.random_state), resolve_device(self.device)
         look, held, solver = FirstLook(streams.seed), list[Block](), None
         for X, y in stream.blocks("looking at rows"):
@@ -203,7 +217,7 @@ class GrowingRegressor(IntervalRegressor):
         else:
             self._summed, self.solver_ = self._begun(solver, look, streams, device, stream.progress), solver
             self.n_rows_ = 0
-        return solver is not None
+        return look.n_rows
 
     def _solver_of_many(self, n_rows: int, device: torch.device) -> Landmarks | None:
         """Landmarks, where so many rows are not held."""

@@ -15,6 +15,8 @@ from unseed._progress import Progress
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
 
+ANEW = "give a list, or an object whose __iter__ begins anew with the same rows"
+
 _IDENTITY_ROWS = 1000
 _ROWS_AT_A_TIME = 1 << 16  # between two occasions to write down how far one is
 
@@ -105,7 +107,7 @@ class CheckedPieces:
                 position += len(X)
                 step()
         if not number:
-            raise InvalidInputError("pieces is empty: give at least one piece (X, y)")
+            raise InvalidInputError(f"pieces is empty: give at least one piece (X, y); {ANEW}")
         if position < _IDENTITY_ROWS:
             self.check_identity(str(identity))
         if position < start:

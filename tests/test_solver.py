@@ -73,6 +73,22 @@ def test_where_every_row_is_a_landmark_sums_say_what_all_rows_say(small, ask):
     torch.testing.assert_close(ask(summed, points), expected, rtol=1e-8, atol=1e-10 * float(expected.abs().max()))
 
 
+def test_variances_in_several_spaces_are_the_diagonals_of_their_covariances():
+    X, y = (torch.from_numpy(values) for values in rows(300))
+    spaces = spaces_among(X, [RELU, ERF], 25)
+    summed = RowSums.none(spaces, HashedPlan("parts", 3), 2).plus(X, torch.stack([y, X[:, 0]], 1)).fitted([20.0, 3.0], 20.0)
+    trained = replace(summed, missed=torch.tensor([0.3, 0.7], dtype=torch.float64))
+    at = torch.from_numpy(rows(14, seed=1)[0])
+    joint = trained.posterior_covariance(NewPoints(at))
+    variance = joint.diagonal(dim1=1, dim2=2).T
+    torch.testing.assert_close(trained.posterior_variance(NewPoints(at)), variance, rtol=1e-9, atol=1e-12)
+    between = variance[:7] + variance[7:] - 2 * joint[:, :7, 7:].diagonal(dim1=1, dim2=2).T
+    contrast = trained.posterior_variance(NewPoints(at[:7]), NewPoints(at[7:]))
+    torch.testing.assert_close(contrast, between, rtol=1e-9, atol=1e-12)
+    shared, alone = (trained.predict(NewPoints(at, is_shared=is_shared)) for is_shared in (True, False))
+    torch.testing.assert_close(shared, alone, rtol=1e-9, atol=1e-12)
+
+
 def test_rows_that_are_not_kept_take_nothing_from_the_influence_of_those_that_are(small):
     summed, _, points = small
     some = torch.tensor([4, 90, 91, 250])

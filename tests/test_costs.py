@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from unseed import (
     MLP,
     SGD,
+    AllRows,
     Batching,
     DeepEnsembleRegressor,
     GaussNewton,
@@ -93,6 +94,22 @@ def test_rows_that_are_summed_up_by_hand():
     kept = points + 4096
     whole = 1e-6 * m * (points + kept) + 2 * 0.5e-9 * kept * m**2
     assert truth.predicting == pytest.approx(0.04 + whole)
+
+
+def test_networks_on_all_rows_by_hand():
+    n, m, points = 10_000, 500, 50
+    sums, rows = (
+        forecast(summed_up(n, points, solver=solver, interval="sectioning"), WITH_SOLVERS)
+        for solver in (Landmarks(m), AllRows(landmarks=m))
+    )
+    columns = 121
+    each = 1e-7 * n**2 / 2 + 1e-9 * n**2 * columns + 2 * (1e-6 * n * m + 1e-9 * n * m * columns)
+    assert rows.fitting - sums.fitting == pytest.approx(8 * each)
+    assert rows.predicting - sums.predicting == pytest.approx(1e-6 * points * n)
+    assert rows.bytes > sums.bytes + 8 * n * columns
+    assert str(rows).endswith("of memory, if 5 iterations find the network on all rows")
+    with pytest.raises(InvalidInputError, match="know nothing of solver='all_rows'"):
+        forecast(summed_up(n, solver="all_rows"), RATES)
 
 
 def test_summing_up_is_linear_in_the_rows_and_memory_does_not_grow():

@@ -21,6 +21,7 @@ from unseed._resampling import HashedPlan, Resamples
 from unseed._selection import AutoNetwork
 from unseed._solvers import Work
 from unseed.engines import (
+    AllRows,
     Cost,
     Engine,
     Exact,
@@ -29,6 +30,7 @@ from unseed.engines import (
     Network,
     Solver,
     Task,
+    all_rows_cost,
     landmark_cost,
     landmark_count,
     resolve_engine,
@@ -59,8 +61,8 @@ class Job:
     engine : engine
     network : MLP or function that makes a torch module
         A typical one where it is yet to be chosen.
-    solver : Exact or Landmarks
-        Whether all rows are held at once, or summed up.
+    solver : Exact, AllRows or Landmarks
+        How rows are handled.
     chooses : bool
         Whether the network is chosen from the data.
     workers : int
@@ -112,11 +114,12 @@ class Job:
 
     @property
     def landmarks(self) -> list[int]:
-        """Landmarks of each space: of one, or of two where the network is chosen; none where all rows are held at once."""
-        if not isinstance(self.solver, Landmarks):
+        """Landmarks of each space: of one, or of two where the network is chosen; none where the solver is exact."""
+        if isinstance(self.solver, Exact):
             return []
+        given = self.solver.count if isinstance(self.solver, Landmarks) else self.solver.landmarks
         n_spaces = 2 if self.chooses else 1
-        return [min(self.rows, self.solver.count or landmark_count(self.rows, n_spaces, self.device))] * n_spaces
+        return [min(self.rows, given or landmark_count(self.rows, n_spaces, self.device))] * n_spaces
 
     @cached_property
     def plan(self) -> Resamples:
@@ -134,7 +137,10 @@ class Job:
     def cost(self) -> Cost:
         """What the engine says, or what sums over rows come to."""
         if isinstance(self.plan, HashedPlan):
-            return landmark_cost(self.rows, self.plan, self.landmarks, searches=self.chooses)
+            sums = landmark_cost(self.rows, self.plan, self.landmarks, searches=self.chooses)
+            if isinstance(self.solver, AllRows):
+                return all_rows_cost(sums, self.rows, self.outputs, self.landmarks, self.solver.tolerance)
+            return sums
         return self.engine.cost(self.task, self.plan)
 
     @property

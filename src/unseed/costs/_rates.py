@@ -120,7 +120,7 @@ class Rates:
     network : NetworkRates or None
         Those of finite networks, for the engines that have them.
     solvers : SolverRates or None
-        Those of stopped training, mixed precision and a centre on all rows, for jobs that ask for one of them.
+        Those of stopped training, mixed precision and networks on all rows, for jobs that ask for one of them.
     own : mapping
         Those that an engine's own trials have found, by name.
     """

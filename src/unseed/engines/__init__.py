@@ -11,7 +11,7 @@ from unseed.engines._landmarks import LandmarkReplicates
 from unseed.engines._linearized import LinearizedEngine, LinearizedReplicates
 from unseed.engines._network import NetworkEngine, NetworkReplicates
 from unseed.engines._protocol import Capability, Convergence, Engine, LeftOut, Trained
-from unseed.engines._row_costs import landmark_cost, landmark_memory
+from unseed.engines._row_costs import all_rows_cost, landmark_cost, landmark_memory
 from unseed.engines._row_sums import ROWS_AT_A_TIME, RowSums, landmark_count, spaces_among
 from unseed.engines._solver import SOLVERS, AllRows, Exact, Landmarks, Solver, check_solver, resolve_solver
 from unseed.engines._stacks import HostCounts, StackedSets
@@ -53,6 +53,7 @@ __all__ = [
     "Task",
     "Trained",
     "Work",
+    "all_rows_cost",
     "check_solver",
     "landmark_cost",
     "landmark_count",

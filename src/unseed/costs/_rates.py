@@ -262,6 +262,7 @@ def forecast(job: Job, rates: Rates) -> Forecast:
     --------
     >>> rates = Rates(cubic=2e-11, quadratic=0.0, entry=5e-9, pair=5e-9, cut=1e-9, multiplication=1e-11, evaluation=0.006)
     >>> print(forecast(Job(rows=4096, features=16, points=1000), rates))
+    about 80 ms (fitting 59 ms, predicting 20 ms) and 0.0 GB of memory
     """
     return Forecast(
         **{part: rates.price(work, job.engine) for part, work in job.work.items()},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from unseed._estimators.checkpoint import Checkpoint
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.partitions import fit_partitions, grow_by_partitions, partitions_of
 from unseed._estimators.regressor import IntervalRegressor
-from unseed._estimators.streams import ANEW, ArrayPieces, CheckedPieces
+from unseed._estimators.streams import ArrayPieces, CheckedPieces, add_up
 from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._estimators.whole import solved_on_all_rows
@@ -67,7 +66,8 @@ class GrowingRegressor(IntervalRegressor):
         self._begin()
         if self._solver_of_many(len(X), resolve_device(self.device)) is None:
             return super().fit(X, y)
-        return self._add_up(CheckedPieces(ArrayPieces(X, y), self._checked, self._progress(), place=ArrayPieces.place), None)
+        add_up(self, CheckedPieces(ArrayPieces(X, y), self._checked, self._progress(), place=ArrayPieces.place))
+        return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Take further rows, any number at a time.
@@ -109,39 +109,7 @@ class GrowingRegressor(IntervalRegressor):
         self._check_pieces("fit_stream")
         self._begin()
         kept = None if checkpoint is None else Checkpoint(checkpoint, type(self).__name__, self.get_params(deep=False))
-        return self._add_up(CheckedPieces(pieces, self._checked, self._progress()), kept)
-
-    def _add_up(self, stream: CheckedPieces, kept: Checkpoint | None) -> Self:
-        begun = time.perf_counter()
-        before = None if kept is None else kept.read(resolve_device(self.device))
-        start = 0
-        if before is not None:
-            self._summed, self.solver_ = before
-            self.n_rows_ = start = before[0].sums.n_rows
-        identities: list[str] = []
-
-        def check_identity(rows: str) -> None:
-            identities.append(rows)
-            if rows != identities[0]:
-                self._forget()
-                raise InvalidInputError(f"the first rows are not those that were looked at before: {ANEW}")
-            if kept is not None:
-                kept.check_rows(f"{self._names()} {rows}")
-
-        stream, n_seen = replace(stream, check_identity=check_identity), None
-        if before is None and stream.can_be_passed_over_again:
-            n_seen = self._look_at(stream)
-        for X, y in stream.blocks("adding rows", start) if self._held is None else ():
-            self._grow(X, y)
-            self.is_fitted_ = True
-            if kept is not None:
-                kept.write_if_due(self._summed, self.solver_)
-        if n_seen not in (None, self.n_rows_):
-            n_added = self.n_rows_
-            self._forget()
-            raise InvalidInputError(f"{n_seen:,} rows were looked at and {n_added:,} added up: {ANEW}")
-        self.is_fitted_ = True
-        stream.progress.say(f"{self.n_rows_:,} rows added up, {start:,} of them before", begun)
+        add_up(self, CheckedPieces(pieces, self._checked, self._progress()), kept)
         return self
 
     def _begin(self) -> None:
@@ -200,24 +168,6 @@ class GrowingRegressor(IntervalRegressor):
         data = TrainingData(X, y, Scaling.fit(X, y, active=bool(self.standardize)), streams, device, progress)
         method = resolve_interval(self.interval, look.n_rows, has_posterior=True)
         return SummedRows.begun(self, method, solver, data, look.n_rows)
-
-    def _look_at(self, stream: CheckedPieces) -> int:
-        """A first pass: what is needed to begin, or all rows where these are few; how many there are."""
-        streams, device = Streams.from_random_state(self.random_state), resolve_device(self.device)
-        look, held, solver = FirstLook(streams.seed), list[Block](), None
-        for X, y in stream.blocks("looking at rows"):
-            look = look.plus(X, y)
-            solver = solver or self._solver_of_many(look.n_rows, device)
-            if solver is None:
-                held.append((X.copy(), y.copy()))
-            else:
-                held.clear()
-        if solver is None:
-            self._held, self.n_rows_ = joined(held), look.n_rows
-        else:
-            self._summed, self.solver_ = self._begun(solver, look, streams, device, stream.progress), solver
-            self.n_rows_ = 0
-        return look.n_rows
 
     def _solver_of_many(self, n_rows: int, device: torch.device) -> Landmarks | None:
         """Landmarks, where so many rows are not held."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from unseed._estimators.first_look import Block
+from unseed._estimators.checkpoint import Checkpoint
+from unseed._estimators.first_look import Block, FirstLook, joined
+from unseed._machine import resolve_device
 from unseed._parquet import Piece
 from unseed._progress import Progress
+from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed.errors import InvalidInputError
 
-ANEW = "give a list, or an object whose __iter__ begins anew with the same rows"
+if TYPE_CHECKING:
+    from unseed._estimators.growing import GrowingRegressor
+
+_ANEW = "give a list, or an object whose __iter__ begins anew with the same rows"
 
 _IDENTITY_ROWS = 1000
 _ROWS_AT_A_TIME = 1 << 16  # between two occasions to write down how far one is
@@ -107,7 +114,7 @@ class CheckedPieces:
                 position += len(X)
                 step()
         if not number:
-            raise InvalidInputError(f"pieces is empty: give at least one piece (X, y); {ANEW}")
+            raise InvalidInputError(f"pieces is empty: give at least one piece (X, y); {_ANEW}")
         if position < _IDENTITY_ROWS:
             self.check_identity(str(identity))
         if position < start:
@@ -115,6 +122,59 @@ class CheckedPieces:
                 f"the pieces come to {position:,} rows, and {start:,} had been added when the checkpoint was written: give "
                 "the same pieces, or another checkpoint"
             )
+
+
+def add_up(estimator: GrowingRegressor, stream: CheckedPieces, kept: Checkpoint | None = None) -> None:
+    """Train on all pieces: those that can be passed over again are looked at first, those that a checkpoint knows are not."""
+    begun = time.perf_counter()
+    before = None if kept is None else kept.read(resolve_device(estimator.device))
+    start = 0
+    if before is not None:
+        estimator._summed, estimator.solver_ = before
+        estimator.n_rows_ = start = before[0].sums.n_rows
+    identities: list[str] = []
+
+    def check_identity(rows: str) -> None:
+        identities.append(rows)
+        if rows != identities[0]:
+            estimator._forget()
+            raise InvalidInputError(f"the first rows are not those that were looked at before: {_ANEW}")
+        if kept is not None:
+            kept.check_rows(f"{estimator._names()} {rows}")
+
+    stream, n_seen = replace(stream, check_identity=check_identity), None
+    if before is None and stream.can_be_passed_over_again:
+        n_seen = _look_at(estimator, stream)
+    for X, y in stream.blocks("adding rows", start) if estimator._held is None else ():
+        estimator._grow(X, y)
+        estimator.is_fitted_ = True
+        if kept is not None:
+            kept.write_if_due(estimator._summed, estimator.solver_)
+    if n_seen not in (None, estimator.n_rows_):
+        n_added = estimator.n_rows_
+        estimator._forget()
+        raise InvalidInputError(f"{n_seen:,} rows were looked at and {n_added:,} added up: {_ANEW}")
+    estimator.is_fitted_ = True
+    stream.progress.say(f"{estimator.n_rows_:,} rows added up, {start:,} of them before", begun)
+
+
+def _look_at(estimator: GrowingRegressor, stream: CheckedPieces) -> int:
+    """A first pass: what is needed to begin, or all rows where these are few; how many there are."""
+    streams, device = Streams.from_random_state(estimator.random_state), resolve_device(estimator.device)
+    look, held, solver = FirstLook(streams.seed), list[Block](), None
+    for X, y in stream.blocks("looking at rows"):
+        look = look.plus(X, y)
+        solver = solver or estimator._solver_of_many(look.n_rows, device)
+        if solver is None:
+            held.append((X.copy(), y.copy()))
+        else:
+            held.clear()
+    if solver is None:
+        estimator._held, estimator.n_rows_ = joined(held), look.n_rows
+    else:
+        estimator._summed, estimator.solver_ = estimator._begun(solver, look, streams, device, stream.progress), solver
+        estimator.n_rows_ = 0
+    return look.n_rows
 
 
 def _two_parts(piece: Any) -> tuple[Any, Any]:

@@ -4,7 +4,7 @@ from unseed._solvers.cholesky import restore
 from unseed._solvers.gauss_newton import GaussNewton
 from unseed._solvers.iterative import conjugate_gradients, solve_ridge
 from unseed._solvers.objective import Fit, Objective
-from unseed._solvers.primal import NormalEquations, PrimalRidge, Sums, landmark_features
+from unseed._solvers.primal import NormalEquations, PrimalRidge, Sums
 from unseed._solvers.ridge import DualRidge, WeightedRidge
 from unseed._solvers.sgd import SGD
 from unseed._solvers.stopped import StoppedRidge
@@ -28,7 +28,6 @@ __all__ = [
     "WeightedRidge",
     "Work",
     "conjugate_gradients",
-    "landmark_features",
     "restore",
     "solve_ridge",
 ]

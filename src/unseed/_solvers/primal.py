@@ -8,24 +8,11 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from unseed._solvers.cholesky import JITTERS, jittered_cholesky, packed, solve_with_factor, unpacked
+from unseed._solvers.cholesky import packed, solve_with_factor, unpacked
 from unseed._solvers.ridge import WeightedRidge, factorise, pivot_ratio
 from unseed._state import Record, State
-from unseed.errors import SingularKernelError
 
 _NUMBERS_AT_A_TIME = 1 << 22  # of features times weights, of which no whole copy is made
-
-
-def landmark_features(landmarks: Tensor, cross: Tensor) -> Tensor:
-    """φ(x) = L⁻¹k(Z, x) with L Lᵀ = K(Z, Z): their inner products are the kernel as the landmarks Z see it. Shape (n, r).
-
-    From the kernel of the landmarks, (r, r), and that of all rows with them, (n, r); both are overwritten.
-    """
-    found = jittered_cholesky(landmarks, float(landmarks.diagonal().mean()), JITTERS)
-    if found is None:
-        raise SingularKernelError("the kernel matrix of the landmarks is singular; merge duplicate rows")
-    features: Tensor = torch.linalg.solve_triangular(found[0].mT, cross, upper=True, left=False, out=cross)
-    return features
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def demo(
 
 @_command
 def fit(
-    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with a header.")],
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with a header, or a folder of Parquet files.")],
     target: Annotated[str, typer.Option(help="Column to predict; several with commas between them: a,b.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the model; by default named after the table.")] = None,
     interval: _Interval = "auto",

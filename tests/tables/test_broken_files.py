@@ -14,7 +14,7 @@ FAULTS = {
     # the file itself
     "absent": (files.absent, "could not be read: No such file or directory"),
     "a pipe": (files.pipe, "table.csv is a pipe or a device; write what it gives to a file"),
-    "a folder": (files.folder, "is a folder; name a file in it"),
+    "a folder": (files.folder, "is a folder without Parquet files; name a file, or another folder"),
     "empty": (files.text(""), "is empty"),
     "only line ends": (files.text("\n\n\r\n"), "is empty"),
     "an extension of its own": (files.text(files.GOOD, "table.dat"), "the extension '.dat' is not known; use one of .csv"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,7 @@ from unseed.intervals import resolve_interval
 from unseed.tasks import on_cluster
 from unseed_app.commands.console import Console
 from unseed_app.commands.inputs import TableFile, TableModel
-from unseed_app.tables import Schema, check_output, named_columns
+from unseed_app.tables import EncodedFolder, ParquetFolder, Schema, check_output, named_columns
 
 _FORECAST_POINTS = 1000
 
@@ -32,7 +33,9 @@ def fit(
     cluster: str | None,
     **options: Any,
 ) -> None:
-    """Train on all rows of a table and write a model folder; of a dry run, say what that would take and write nothing.
+    """Train on all rows of a table, or of a folder of Parquet files, and write a model folder.
+
+    Of a dry run, say what that would take and write nothing.
 
     ``options`` are arguments of the estimator: interval, random_state, device and n_jobs.
     """
@@ -43,20 +46,25 @@ def fit(
         raise InvalidInputError("jobs=0 runs nothing; use 1, 2, … or -1 for every core")
     check_output(out)
     check_target(out)
-    table = file.read(console)
+    folder = ParquetFolder(file.path) if os.path.isdir(file.path) else None  # a path that may not be looked at is none
+    n_rows, table = (0, file.read(console)) if folder is None else (folder.n_rows, folder.first())
+    n_rows = n_rows or len(table)
     targets = named_columns("target", target, table)
     schema = Schema.fit(table, targets, named_columns("drop", drop, table) if drop is not None else [], impute=file.impute)
     y = schema.labels(table)
     encoded = schema.encode(table)
-    console.print(f"{len(table):,} rows, {schema.describe()}; target {', '.join(map(repr, targets))}.")
+    console.print(f"{n_rows:,} rows, {schema.describe()}; target {', '.join(map(repr, targets))}.")
     console.note(*encoded.notes, *schema.notes_on_labels(table), *schema.remarks(encoded.X))
     estimator = PNCRegressor(verbose=console.is_for_people, **options)
     if dry_run:
-        _forecast(estimator, encoded.X.shape, len(targets), console)
+        _forecast(estimator, (n_rows, encoded.X.shape[1]), len(targets), console)
         return
     with on_cluster(cluster), console.working():
-        estimator.fit(encoded.X, y)
-    model = TableModel(estimator, schema, file.path.name, len(table))
+        if folder is None:
+            estimator.fit(encoded.X, y)
+        else:
+            estimator.fit_stream(EncodedFolder(folder, schema, file.impute))
+    model = TableModel(estimator, schema, file.path.name, n_rows)
     model.save(out)
     _report(model, out, console)
 

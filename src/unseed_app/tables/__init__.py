@@ -5,7 +5,19 @@ than it stands there is said in a note.
 """
 
 from unseed_app.tables.files import PARQUET, check_output, read_table, write_table
+from unseed_app.tables.folder import EncodedFolder, ParquetFolder
 from unseed_app.tables.schema import Encoded, Schema, named_columns
 from unseed_app.tables.table import Table
 
-__all__ = ["PARQUET", "Encoded", "Schema", "Table", "check_output", "named_columns", "read_table", "write_table"]
+__all__ = [
+    "PARQUET",
+    "Encoded",
+    "EncodedFolder",
+    "ParquetFolder",
+    "Schema",
+    "Table",
+    "check_output",
+    "named_columns",
+    "read_table",
+    "write_table",
+]

@@ -6,6 +6,8 @@ import datetime
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +72,7 @@ def read_table(
 def _checked_format(path: Path) -> Format:
     """What a file is: one that is there, is not empty, fits the memory, has a known extension and begins as that says."""
     if path.is_dir():
-        raise InvalidInputError(f"{path} is a folder; name a file in it")
+        raise InvalidInputError(f"{path} is a folder; name a file in it, or, for `unseed fit`, a folder of Parquet files")
     if path.exists() and not path.is_file():
         raise InvalidInputError(f"{path} is a pipe or a device; write what it gives to a file, and name that")
     with path.open("rb") as file:
@@ -95,29 +97,41 @@ def _checked_format(path: Path) -> Format:
 
 def _read_parquet(path: Path) -> Table:
     """Read a Parquet file, its types kept."""
+    with opened_parquet(path) as file:
+        check_fits(str(path), sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)))
+        return table_of_parquet(file.read(), str(path))
+
+
+@contextmanager
+def opened_parquet(path: Path) -> Iterator[Any]:
+    """A Parquet file; what is wrong with it, then and while it is read, is said in one sentence."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    source = str(path)
     try:
         with pq.ParquetFile(path) as file:
-            check_fits(source, sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)))
-            types = [_flat_type(field, source) for field in file.schema_arrow]
-            table = file.read()
-        table.validate(full=True)
-        table = table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
+            yield file
     except (OSError, pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise InvalidInputError(f"{source} is a damaged Parquet file: {reason}") from error
+        raise InvalidInputError(f"{path} is a damaged Parquet file: {reason}") from error
+
+
+def table_of_parquet(rows: Any, source: str) -> Table:
+    """Rows of a Parquet file (a pyarrow table) with types that can be encoded."""
+    import pyarrow as pa
+
+    types = [_flat_type(field, source) for field in rows.schema]
     if not types:
         raise InvalidInputError(f"{source} has no columns")
-    if not len(table):
+    if not len(rows):
         raise InvalidInputError(f"{source} has columns and no rows")
+    rows.validate(full=True)
+    rows = rows.cast(pa.schema(list(zip(rows.column_names, types, strict=True))))
     notes = []
-    if _PANDAS_INDEX in table.column_names:
+    if _PANDAS_INDEX in rows.column_names:
         notes.append("the index that pandas stored was left out")
-        table = table.drop_columns([_PANDAS_INDEX])
-    return Table.of(table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True), table.column_names, source, notes)
+        rows = rows.drop_columns([_PANDAS_INDEX])
+    return Table.of(rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True), rows.column_names, source, notes)
 
 
 def _flat_type(field: Any, source: str) -> Any:

@@ -109,11 +109,18 @@ def likeliest_amplitudes(sums: Sums, spaces: Spaces, start: Sequence[float]) -> 
     """ρ of every space by the evidence of all rows, without a pass over them. Shape (n_spaces,).
 
     Where there are many features it is climbed with the better half of the landmarks first, at an eighth of the cost of a step.
+    The first climbs begin at the start and, since a space that begins too low may stay there, with all amplitudes alike.
     """
-    origin, steps = np.log(start), _STEPS
     if len(sums.inner) > _FEW_FEATURES:
-        half = spaces.half()
-        origin, steps = likeliest_amplitudes(leading(sums, spaces.leading), half, start).log().cpu().numpy(), _LAST_STEPS
+        half = likeliest_amplitudes(leading(sums, spaces.leading), spaces.half(), start)
+        return _climbed(sums, spaces, half.log().cpu().numpy(), _LAST_STEPS)[1]
+    own = np.log(start)
+    origins = [own] if len(own) == 1 else [own, np.full_like(own, own.mean())]
+    return max((_climbed(sums, spaces, origin, _STEPS) for origin in origins), key=lambda found: found[0])[1]
+
+
+def _climbed(sums: Sums, spaces: Spaces, origin: FloatArray, steps: int) -> tuple[float, Tensor]:
+    """Log evidence per row, and the amplitudes that were reached."""
 
     def cost(log_ratios: FloatArray) -> tuple[float, FloatArray]:
         scales = replace(spaces, amplitudes=torch.tensor(np.exp(origin + log_ratios)).to(sums.inner)).scales
@@ -123,4 +130,4 @@ def likeliest_amplitudes(sums: Sums, spaces: Spaces, start: Sequence[float]) -> 
     bounds = [(-_WIDEST, _WIDEST)] * len(origin)
     at = np.zeros(len(origin))
     found = minimize(cost, at, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps})
-    return torch.tensor(np.exp(origin + found.x)).to(sums.inner)
+    return -float(found.fun), torch.tensor(np.exp(origin + found.x)).to(sums.inner)

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 from oracles.kernels import gaussian_moment, pair_kernels
-from unseed import MLP
+from unseed import MLP, PNCRegressor
+from unseed._expectations import HermiteExpansion
 from unseed._expectations import _closed_forms as closed_forms
+from unseed.costs import Job, Rates
 from unseed.errors import AccuracyWarning, InvalidInputError
 from unseed.kernels import PopulationKernel, nngp, ntk
 from unseed.networks import MLPBatch
@@ -180,6 +183,48 @@ def test_unresolved_kernel_says_how_accurate_it_is():
     X = 14 * np.array([[1.0, 0.0], [1.0, 1e-6]])
     with pytest.warns(AccuracyWarning, match=r"nearly parallel points is accurate to .* scale_inputs=True"):
         ntk(X, network=MLP(activation="tanh"))
+
+
+def softsign(u):
+    return u / (1 + u.abs())
+
+
+def test_advice_names_what_is_not_set_already():
+    far = np.array([[1000.0]])
+    with pytest.warns(AccuracyWarning, match="only; a smaller weight_std or bias_scale helps"):
+        ntk(far, network=MLP(activation="tanh", scale_inputs=True))
+    with pytest.warns(AccuracyWarning, match="the softsign kernel is accurate to .* only; an activation without kinks"):
+        ntk(POINTS, network=MLP(activation=softsign))
+
+
+def test_one_fit_tells_once_how_accurate_the_kernel_is():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    reg = PNCRegressor(network=MLP(activation=softsign, depth=2), regularization=0.1, random_state=0)
+    for ask in (lambda: reg.fit(X, X[:, 0]), lambda: reg.predict_interval(X[:5]), lambda: Rates.for_job(Job.of(reg, 40, 2))):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ask()
+        assert [w.category for w in caught] == [AccuracyWarning]
+
+
+def test_a_kinked_function_has_few_terms_and_an_error_below_the_one_stated():
+    expansion = HermiteExpansion("softsign", softsign, lambda u: (1 + u.abs()) ** -2, 1.0)
+    assert expansion.most_terms == 256
+    assert HermiteExpansion("tanh", torch.tanh, lambda u: 1 - torch.tanh(u).square(), 1.0).most_terms == 4096
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    u = np.concatenate([4.5 * (nodes - 1), 4.5 * (nodes + 1)])  # both sides of the kink, to nine standard deviations
+    weight, slope, value = 4.5 * np.concatenate([weights, weights]), (1 + np.abs(u)) ** -2, u / (1 + np.abs(u))
+    norm = weight @ (value**2 * stats.norm.pdf(u))
+    for angle in (0.3, 1.5):
+        rho = np.cos(angle)
+        law = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]]).pdf(np.stack(np.meshgrid(u, u, indexing="ij"), axis=-1))
+        joint = weight[:, None] * law * weight
+        exact = (value @ joint @ value + rho * slope @ joint @ slope) / norm
+        with pytest.warns(AccuracyWarning) as caught:
+            found = ntk([[1.0, 0.0], [rho, np.sin(angle)]], network=MLP(activation=softsign))[0, 1]
+        stated = max(float(re.search(r"accurate to (\S+) only", str(w.message))[1]) for w in caught)
+        assert 1e-15 < abs(found / exact - 1) <= 3 * stated < 0.01
 
 
 def test_overflow_is_refused_not_returned():

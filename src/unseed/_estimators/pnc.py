@@ -23,6 +23,7 @@ from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, Le
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
 from unseed._state import Record, State
+from unseed._told import telling_once
 from unseed.engines import AllRows, Engine, Exact, Landmarks, check_solver, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, own_centre, resolve_interval
@@ -122,6 +123,7 @@ class PNCRegressor(GrowingRegressor):
         """How training went; only where networks were trained step by step, or solved for by iterations."""
         return self._replicates.trained.convergence  # type: ignore[attr-defined]  # not every engine's have one
 
+    @telling_once
     def diagnose(self, X: Any = None) -> Diagnosis:
         """Is the theory's ground under these intervals? What holds, what does not, and what to change.
 

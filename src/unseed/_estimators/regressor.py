@@ -23,6 +23,7 @@ from unseed._random import RandomState, Streams
 from unseed._results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
 from unseed._scaling import Scaling
 from unseed._state import State
+from unseed._told import telling_once
 from unseed.engines import Engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
@@ -45,6 +46,7 @@ class IntervalRegressor(RegressorMixin, Saved):
         **{"network": (), "regularization": (int, float)},
     }
 
+    @telling_once
     def fit(self, X: Any, y: Any) -> Self:
         """Train.
 
@@ -77,6 +79,7 @@ class IntervalRegressor(RegressorMixin, Saved):
         for fitted in ["_replicates", *(name for name in vars(self) if name.endswith("_") and not name.startswith("_"))]:
             self.__dict__.pop(fitted, None)
 
+    @telling_once
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Prediction at new points: the centre of the interval.
 
@@ -98,6 +101,7 @@ class IntervalRegressor(RegressorMixin, Saved):
             shaped = [to_pandas(values, index, self._output_names) for values in shaped]
         return tuple(shaped) if return_std else shaped[0]
 
+    @telling_once
     def predict_interval(
         self,
         X: Any,
@@ -129,6 +133,7 @@ class IntervalRegressor(RegressorMixin, Saved):
         bounds = prediction.conf_int if kind == "confidence" else prediction.pred_int
         return prediction.mean.copy(), np.stack([bounds(level) for level in levels], axis=-1)
 
+    @telling_once
     def get_prediction(self, X: Any, *, seeds: bool = True) -> Prediction:
         """Everything about the predictions at new points, as one frozen object.
 

@@ -11,16 +11,16 @@ where Gauss-Hermite quadrature of the same order, whose nodes reach needlessly f
 
 Accuracy: `ACCURACY` of √(power · power'), or an `AccuracyWarning` that says what was reached. Two things can spoil it:
 the one-dimensional integrals (kinks, or arguments so large that the grid is too coarse), seen by a second grid half a
-step aside; and a series cut at `MAX_TERMS`, seen by the energy it leaves out.
+step aside; and a series cut at `MAX_TERMS`, seen by the energy it leaves out. Of a function with kinks the coefficients fall
+so slowly that thousands of terms would change less than the quadrature has wrong already: it gets `KINKED_TERMS`.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from operator import itemgetter
 
 import torch
@@ -28,9 +28,10 @@ from torch import Tensor
 
 from unseed._expectations._pairs import Angles, Moments, Points
 from unseed._expectations._scratch import Scratch
+from unseed._told import warn_of
 from unseed.errors import AccuracyWarning
 
-MIN_TERMS, MAX_TERMS = 64, 4096
+MIN_TERMS, KINKED_TERMS, MAX_TERMS = 64, 256, 4096
 TOLERANCE = 1e-15  # of the energy left out, relative to the whole
 ACCURACY = 1e-12
 _POINTS_AT_A_TIME = 256
@@ -71,14 +72,23 @@ class HermiteExpansion:
     value: Callable[[Tensor], Tensor]
     derivative: Callable[[Tensor], Tensor]
     normalisation: float  # c_σ
+    remedy: str = "scale_inputs=True or a smaller weight_std helps"  # against arguments too large for the grid
+
+    @cached_property
+    def most_terms(self) -> int:
+        """Terms at most, of all points alike: a matrix from different numbers of them would not be positive definite."""
+        return KINKED_TERMS if self.own_error > ACCURACY else MAX_TERMS
+
+    @cached_property
+    def own_error(self) -> float:
+        """Of one-dimensional integrals at a variance of one, which only kinks can spoil."""
+        return self._moments(torch.ones(1, dtype=torch.float64))[1]
 
     def points(self, variance: Tensor) -> Points:
         """Power and slope by one-dimensional integrals; features are the coefficients."""
-        first, second = (self._integrals(variance, *grid, exponent=2) for grid in ((NODES, WEIGHTS), _SHIFTED))
-        moments = (first + second) / 2
-        error = float(((first - second).abs() / moments.clamp_min(1e-300)).max()) if len(variance) else 0.0
+        moments, error = self._moments(variance)
         if error > ACCURACY:
-            _warn(f"the {self.name} kernel", error, variance, "; a smooth activation does too")
+            self._warn("", error)
         power, slope = (self.normalisation * moments).unbind(1)
         return Points(variance, power, slope, self._features(variance))
 
@@ -97,15 +107,21 @@ class HermiteExpansion:
         )
         reach = float(angles.cosine.abs().max()) if angles.cosine.numel() else 0.0
         value, derivative = (_mehler(here[:, i], there[:, i], angles.cosine, reach) for i in range(2))
-        if n_terms == MAX_TERMS:
+        if n_terms >= self.most_terms:
             self._warn_if_truncated(left, right, reach)
         return Moments(value, derivative)
+
+    def _moments(self, variance: Tensor) -> tuple[Tensor, float]:
+        """Second moments of σ(√q ·) and σ'(√q ·), and their largest relative error, from two grids. Shape (n, 2)."""
+        first, second = (self._integrals(variance, *grid, exponent=2) for grid in ((NODES, WEIGHTS), _SHIFTED))
+        moments = (first + second) / 2
+        return moments, float(((first - second).abs() / moments.clamp_min(1e-300)).max()) if len(variance) else 0.0
 
     def _features(self, variance: Tensor) -> Tensor:
         """Hermite coefficients of σ(√q ·) and σ'(√q ·), √c_σ included, as many as matter. Shape (n, 2, n_terms)."""
         probes = variance[variance.argmax()][None] if len(variance) else variance
         n_terms = MIN_TERMS
-        while n_terms < MAX_TERMS and len(probes):
+        while n_terms < self.most_terms and len(probes):
             if self._resolved(self._coefficients(probes, n_terms)):  # the largest variance is the hardest point
                 coefficients = self._coefficients(variance, n_terms)
                 if self._resolved(coefficients):
@@ -139,18 +155,15 @@ class HermiteExpansion:
                 for side, whole in ((left, (left.power, left.slope)[part]), (right, (right.power, right.slope)[part]))
             ]
             missing = max(missing, math.sqrt(float(shares[0] * shares[1])))
-        error = missing * reach**MAX_TERMS
-        if error > ACCURACY:
-            _warn(f"the {self.name} kernel of nearly parallel points", error, left.variance)
+        error = missing * reach**self.most_terms
+        if error > max(ACCURACY, self.own_error):
+            self._warn(" of nearly parallel points", error)
 
-
-def _warn(what: str, error: float, variance: Tensor, also: str = "") -> None:
-    warnings.warn(
-        f"{what} is accurate to {error:.0e} only, at pre-activations with a variance of up to "
-        f"{float(variance.max()):.3g}; scale_inputs=True or a smaller weight_std helps{also}",
-        AccuracyWarning,
-        stacklevel=2,
-    )
+    def _warn(self, where: str, error: float) -> None:
+        kinked = "an activation without kinks is accurate to twelve digits"
+        advice = kinked if self.most_terms == KINKED_TERMS else self.remedy
+        text = f"the {self.name} kernel{where} is accurate to {error:.0e} only; {advice}"
+        warn_of(f"kernel of {self.name}", error, text, AccuracyWarning)
 
 
 def _mehler(left: Tensor, right: Tensor, cosine: Tensor, reach: float) -> Tensor:

@@ -17,10 +17,11 @@ from unseed._machine import duration, gigabytes
 from unseed._selection.objective import Architecture, ScaleObjective, evidence
 from unseed._solvers import Converged, DualRidge, GradientDescent, GradientFlow, Work, solve_ridge
 from unseed._threads import one_thread
+from unseed._told import telling_once
 from unseed.costs._job import TYPICAL_NETWORK, Job
 from unseed.engines import Engine
 from unseed.engines._systems import Solver, System, cut_out
-from unseed.engines._trials import NetworkRates, best_seconds, busy_seconds
+from unseed.engines._trials import NetworkRates, best_seconds, busy_seconds, seconds_of
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
@@ -29,6 +30,7 @@ from unseed.networks import MLP
 _SIZES = {"cpu": (768, 2048, 2304), "cuda": (8192, 12288)}
 _EIGEN_SIZES = {"cpu": (512, 1536), "cuda": (1024, 4096)}
 _STEPS, _RIDGE, _READ_ROWS = 20, 1e-3, 1 << 16
+_FEW_ROWS, _LONG = 256, 0.25  # rows on which a kernel is tried first, and the seconds that its matrix of more may take
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,10 @@ class Growth:
         return self.cubic * n**3 / 3 + self.quadratic * n**2
 
     @classmethod
-    def measure(cls, network: MLP, X: Tensor, solver: Solver, sizes: tuple[int, ...]) -> Growth:
+    def measure(cls, X: Tensor, solver: Solver, sizes: tuple[int, ...]) -> Growth:
         """Of systems of a few sizes, with their matrices there."""
         n = np.array(sizes)
-        each = np.array([_solve_seconds(network, X[:rows], solver) / rows**2 for rows in sizes])
+        each = np.array([_solve_seconds(X[:rows], solver) / rows**2 for rows in sizes])
         slope = float(np.polyfit(n, each, 1)[0])
         whole = each.mean() / n.mean()  # if nothing of it were quadratic
         slope = min(max(slope, whole / 2), whole)  # a busy moment at the small size must not turn the large ones around
@@ -84,11 +86,12 @@ class SolverRates:
     def measure(cls, network: MLP, X: Tensor) -> SolverRates:
         """By the library's own functions, on some of these rows."""
         eigen = _EIGEN_SIZES[X.device.type]
-        spectral = Growth.measure(network, X, Solver(GradientFlow(time=1.0), _RIDGE), eigen)
-        mixed = Growth.measure(network, X, Solver(Converged(), _RIDGE, is_mixed=True), _SIZES[X.device.type])
+        spectral = Growth.measure(X, Solver(GradientFlow(time=1.0), _RIDGE), eigen)
+        mixed = Growth.measure(X, Solver(Converged(), _RIDGE, is_mixed=True), _SIZES[X.device.type])
         descent = GradientDescent(steps=_STEPS, rate=1e-6)  # so slow that nothing diverges, and few enough to be taken
-        stepping = _solve_seconds(network, X[: max(eigen)], Solver(descent, _RIDGE)) / ((_STEPS + 1) * max(eigen) ** 2)
+        stepping = _solve_seconds(X[: max(eigen)], Solver(descent, _RIDGE)) / ((_STEPS + 1) * max(eigen) ** 2)
         kernel = PopulationKernel(network)
+        X = _affordable(X, kernel)
         product = best_seconds(partial(kernel.ntk_gram_product, kernel.profile(X), X[:, :1]), X.device, 3)
         return cls(spectral, mixed, stepping, product / (len(X) ** 2 / 2))
 
@@ -141,6 +144,7 @@ class Rates:
     second: ClassVar[float] = 1.0  # the rate of what takes the same time anywhere
 
     @classmethod
+    @telling_once
     def for_job(cls, job: Job) -> Rates:
         """All that a job's forecast needs, on this machine, as busy as it is now."""
         return cls.measure(job.features, job.device, _kernel_network(job)).completed(job)
@@ -150,15 +154,15 @@ class Rates:
         """Those of the kernel engine, on this machine, as busy as it is now."""
         where = device or torch.device("cpu")
         X, rng, kernel = _some_rows(n_features, where), np.random.default_rng(1), PopulationKernel(network)
-        n, few, points = len(X), 4096 if where.type == "cuda" else 1024, kernel.profile(X)
-        some, ones = kernel.profile(torch.tensor(rng.normal(size=(few, n_features)), device=where)), X.new_ones(few, 1)
-        entry = best_seconds(lambda: kernel.ntk_product(points, some, ones), where) / (n * few)
-        pair = best_seconds(partial(kernel.ntk_gram, points), where, 3) / (n * (n + 1) / 2)
-        gram, kept = kernel.ntk_gram(points), torch.from_numpy(np.flatnonzero(rng.random(n) < 0.632)).to(where)
+        tried = _affordable(X, kernel)
+        points, some, ones = kernel.profile(tried), kernel.profile(tried + 1.0), X.new_ones(len(tried), 1)
+        entry = best_seconds(lambda: kernel.ntk_product(points, some, ones), where) / len(tried) ** 2
+        pair = best_seconds(partial(kernel.ntk_gram, points), where, 3) / (len(tried) * (len(tried) + 1) / 2)
+        gram, kept = _typical_gram(X), torch.from_numpy(np.flatnonzero(rng.random(len(X)) < 0.632)).to(where)
         cut = best_seconds(partial(cut_out, gram, gram.diagonal(), kept), where, 3) / len(kept) ** 2
-        factor, columns = DualRidge.factorise(gram, X.new_ones(n), _RIDGE), X.new_ones(n, 512)
-        multiplication = best_seconds(lambda: factor.whiten(columns), where) / (n**2 / 2 * 512)
-        factorisation = Growth.measure(network, X, Solver(Converged(), _RIDGE), _SIZES[where.type])
+        factor, columns = DualRidge.factorise(gram, X.new_ones(len(X)), _RIDGE), X.new_ones(len(X), 512)
+        multiplication = best_seconds(lambda: factor.whiten(columns), where) / (len(X) ** 2 / 2 * 512)
+        factorisation = Growth.measure(X, Solver(Converged(), _RIDGE), _SIZES[where.type])
         objective = ScaleObjective(X[:256], torch.sin(X[:256, :1]), Architecture("erf", 1), evidence)
         with one_thread():
             evaluation = best_seconds(lambda: objective.score_and_slope(np.array([-1.0, 0.0, 0.0, -3.0])), where)
@@ -213,10 +217,22 @@ def _some_rows(n_features: int, device: torch.device) -> torch.Tensor:
     return torch.tensor(np.random.default_rng(0).normal(size=(max(_SIZES[device.type]), n_features)), device=device)
 
 
-def _solve_seconds(network: MLP, X: Tensor, solver: Solver) -> float:
-    kernel = PopulationKernel(network)
+def _affordable(X: Tensor, kernel: PopulationKernel) -> Tensor:
+    """As many rows as have their matrix in no time: all of them, unless the kernel is a long series."""
+    few = kernel.profile(X[:_FEW_ROWS])
+    each = seconds_of(partial(kernel.ntk_gram, few), X.device) / len(few) ** 2
+    return X[: max(_FEW_ROWS, int(math.sqrt(_LONG / each)))]
+
+
+def _typical_gram(X: Tensor) -> Tensor:
+    """A matrix to solve with: how long that takes is the same for any network's."""
+    kernel = PopulationKernel(TYPICAL_NETWORK)
+    return kernel.ntk_gram(kernel.profile(X))
+
+
+def _solve_seconds(X: Tensor, solver: Solver) -> float:
     system = System(torch.arange(len(X)), X.new_ones(len(X)), torch.sin(X[:, None, :1]), False)
-    return busy_seconds(lambda matrix: solver(matrix, system), kernel.ntk_gram(kernel.profile(X)))
+    return busy_seconds(lambda matrix: solver(matrix, system), _typical_gram(X))
 
 
 @dataclass(frozen=True)

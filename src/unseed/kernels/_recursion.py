@@ -75,7 +75,8 @@ class Profile:
 
 def expectations_of(network: MLP) -> Expectations:
     """Gaussian moments of the network's activation."""
-    return resolve_activation(network.activation).expectations
+    activation = resolve_activation(network.activation)
+    return activation.expectations_of_scaled if network.scale_inputs else activation.expectations
 
 
 def profile(network: MLP, X: Tensor) -> Profile:

@@ -75,10 +75,16 @@ class Activation:
     @cached_property
     def expectations(self) -> Expectations:
         """Gaussian moments: the closed form where there is one, Hermite expansions otherwise."""
-        if self.closed_form is not None:
-            return self.closed_form
-        expansion = HermiteExpansion(self.name, self.value, self.slope, self.normalisation)
-        return Expectations(expansion.points, expansion.pairs)
+        return self._moments_of(HermiteExpansion(self.name, self.value, self.slope, self.normalisation))
+
+    @cached_property
+    def expectations_of_scaled(self) -> Expectations:
+        """The same for networks that scale their inputs already, whom warnings do not tell to."""
+        remedy = "a smaller weight_std or bias_scale helps"
+        return self._moments_of(HermiteExpansion(self.name, self.value, self.slope, self.normalisation, remedy))
+
+    def _moments_of(self, expansion: HermiteExpansion) -> Expectations:
+        return self.closed_form or Expectations(expansion.points, expansion.pairs)
 
     @property
     def has_kink(self) -> bool:

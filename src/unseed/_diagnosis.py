@@ -12,6 +12,7 @@ from unseed._findings import Diagnosis, Finding
 from unseed._predictors import PNCReplicates, chunks
 from unseed._results import FloatArray, two_sided_quantile
 from unseed._selection import SCREENING_ROWS, Choice, evidence_ahead
+from unseed._told import telling_once
 from unseed.engines import NewPoints, Probe
 from unseed.intervals import IntervalMethod
 from unseed.networks import MLP
@@ -19,6 +20,7 @@ from unseed.networks import MLP
 _FEWER_ROWS = 1.5  # times that all rows are more than a replicate's, from where on their errors tell of a learning curve
 
 
+@telling_once
 def diagnose(
     replicates: PNCReplicates, interval: IntervalMethod, probe: FloatArray, choice: Choice, X: FloatArray | None = None
 ) -> Diagnosis:

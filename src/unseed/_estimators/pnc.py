@@ -23,7 +23,6 @@ from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, Le
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
 from unseed._state import Record, State
-from unseed._told import telling_once
 from unseed.engines import AllRows, Engine, Exact, Landmarks, check_solver, resolve_engine
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod, own_centre, resolve_interval
@@ -123,7 +122,6 @@ class PNCRegressor(GrowingRegressor):
         """How training went; only where networks were trained step by step, or solved for by iterations."""
         return self._replicates.trained.convergence  # type: ignore[attr-defined]  # not every engine's have one
 
-    @telling_once
     def diagnose(self, X: Any = None) -> Diagnosis:
         """Is the theory's ground under these intervals? What holds, what does not, and what to change.
 
@@ -138,8 +136,7 @@ class PNCRegressor(GrowingRegressor):
             raise InvalidInputError(f"diagnose(X) needs a converged network on all rows with its posterior; {asked} has none")
         points = None if X is None else self._validate(X)
         ridge = self.regularization_ / (check_trainable(resolve_loss(self.loss)) / 2)
-        choice = Choice(self.network_, ridge, self.selection_)
-        return diagnose(self._replicates, self.interval_, self._probe, choice, points)
+        return diagnose(self._replicates, self.interval_, self._probe, Choice(self.network_, ridge, self.selection_), points)
 
     def leave_one_out(self) -> LeaveOneOut | None:
         """Accuracy at training rows, each predicted from all others; from the factorisation that is there, without training.

@@ -15,6 +15,7 @@ from unseed.engines import KernelEngine, NewPoints, RowSums, Task, _landmarks, s
 from unseed.engines._landmarks import KeptRows
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
+from unseed.losses import Loss
 
 RELU = MLP(depth=1, activation="relu", bias_scale=1.0, scale_inputs=True)
 ERF = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=True)
@@ -303,11 +304,25 @@ def test_units_come_back_in_every_part():
     np.testing.assert_allclose(other.pred_int(), 1e3 * one.pred_int() - 5e4, rtol=1e-6)
 
 
+class HalfTheSquare(Loss):
+    name = "half the square"
+
+    def value(self, f, y):
+        return (f - y) ** 2 / 2
+
+    def gradient(self, f, y):
+        return f - y
+
+    def curvature(self, f, y):
+        return torch.ones_like(f)
+
+
+@pytest.mark.parametrize("loss", ["squared", HalfTheSquare()])
 @pytest.mark.parametrize("regularization", ["auto", 1e-3])
-def test_the_regularization_that_a_model_has_is_that_of_its_fit(regularization):
+def test_the_regularization_that_a_model_has_is_that_of_its_fit(regularization, loss):
     X, y = rows(300)
     points, _ = rows(20, seed=1)
-    options = {"network": RELU, "interval": "sectioning", "random_state": 0}
+    options = {"network": RELU, "interval": "sectioning", "random_state": 0, "loss": loss}
     summed = PNCRegressor(solver=Landmarks(count=300), regularization=regularization, **options).fit(X, y)
     assert regularization in ("auto", summed.regularization_)
     exact = PNCRegressor(solver="exact", regularization=summed.regularization_, **options).fit(X, y)

@@ -28,7 +28,7 @@ from unseed.engines import (
     spaces_among,
 )
 from unseed.intervals import IntervalMethod, hashed_plan
-from unseed.losses import check_labels, resolve_loss
+from unseed.losses import check_labels, check_trainable, resolve_loss
 from unseed.networks import MLP, InitialMean, resolve_activation, restore_initial_mean
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class SummedRows:
         Network, λ and selection, by the rows that the model began on.
     given : float or None
         λ_n where the user gave one; None has it found by the evidence of all rows.
+    half_curvature : float
+        Of the loss, V/2: λ_n beside it is as large as λ_n over it beside squares.
     start : tuple of float
         Amplitude of every space by the rows that the model began on.
     mean : InitialMean
@@ -58,6 +60,7 @@ class SummedRows:
 
     choice: Choice
     given: float | None
+    half_curvature: float
     start: tuple[float, ...]
     mean: InitialMean
     scaling: Scaling
@@ -74,14 +77,15 @@ class SummedRows:
         check_labels(loss, data.labels)
         _count_that_fits(solver, plan, data, n_rows, 1)  # before seconds go into the choice of a network
         choice = choose_for_pnc(estimator, KernelEngine(), method, loss, data, _network_to_choose(estimator.network, data))
-        networks, start = _networks_of(choice, len(data.X))
+        half_curvature = check_trainable(loss) / 2
+        networks, start = _networks_of(choice, choice.regularization / half_curvature, len(data.X))
         mean = mean_of_starts(estimator.initial_mean, KernelEngine(), choice.network, data)
         count = _count_that_fits(solver, plan, data, n_rows, len(networks))
         chosen = data.streams.generator("landmarks").permutation(len(data.X))[: _CANDIDATES_PER_LANDMARK * count]
         spaces = spaces_among(data.inputs[torch.from_numpy(np.sort(chosen)).to(data.device)], networks, count)
         sums = RowSums.none(spaces, plan, data.scaling.n_outputs)
         given = None if estimator.regularization == "auto" else choice.regularization
-        return cls(choice, given, start, mean, data.scaling, sums, estimator.noise)
+        return cls(choice, given, half_curvature, start, mean, data.scaling, sums, estimator.noise)
 
     def plus(self, X: FloatArray, y: FloatArray, step: Callable[[], object] = lambda: None) -> SummedRows:
         """With further rows (n, d) and labels (n, k), in the user's units; ``step`` is called at every `ROWS_AT_A_TIME`."""
@@ -96,7 +100,7 @@ class SummedRows:
 
     def state(self) -> State:
         """Everything; matrices in half."""
-        own = {name: getattr(self, name) for name in ("given", "noise_kind")}
+        own = {name: getattr(self, name) for name in ("given", "half_curvature", "noise_kind")}
         choice = {field.name: getattr(self.choice, field.name) for field in fields(self.choice)}
         parts = {"initial_mean": self.mean.state(), "scaling": self.scaling.state(), "sums": self.sums.state()}
         return {**own, "start": list(self.start), "choice": choice, **parts}
@@ -114,6 +118,7 @@ class SummedRows:
         return cls(
             Choice(network, choice.option("regularization", float, int), selection),
             record.option("given", float, int, type(None)),
+            record.fact("half_curvature", float),
             start,
             mean,
             scaling,
@@ -123,7 +128,8 @@ class SummedRows:
 
     def fitted(self) -> LandmarkReplicates:
         """Networks of every replicate."""
-        return self.sums.fitted(self.start, None if self.given is None else 1 / (self.given * self.sums.n_rows))
+        per_row = None if self.given is None else self.half_curvature / self.given
+        return self.sums.fitted(self.start, None if per_row is None else per_row / self.sums.n_rows)
 
     def solved(self, trained: LandmarkReplicates | AllRowsReplicates | None = None) -> tuple[PNCReplicates, Choice]:
         """Predictors of every replicate, by networks that were fitted, and the choice with the λ that all rows speak for."""
@@ -136,7 +142,7 @@ class SummedRows:
         y = self.scaling.from_labels(kept.labels + self.mean(X, kept.X))
         checked = CheckedRows(kept.positions.cpu().numpy(), X, y)
         replicates = PNCReplicates(trained, plan, self.scaling, kept.X.device, self.mean, checked, self.noise_kind)
-        ridge = 1 / (float(trained.spaces.amplitudes[0]) * self.sums.n_rows)
+        ridge = self.half_curvature / (float(trained.spaces.amplitudes[0]) * self.sums.n_rows)
         return replicates, replace(self.choice, regularization=ridge if self.given is None else self.given)
 
 
@@ -154,13 +160,13 @@ def _network_to_choose(network: object, data: TrainingData) -> object:
     return AutoNetwork(max_rows=_CHOOSING_ROWS_ON_A_GPU) if is_left_to_us else network
 
 
-def _networks_of(choice: Choice, n_rows: int) -> tuple[list[MLP], tuple[float, ...]]:
+def _networks_of(choice: Choice, ridge: float, n_rows: int) -> tuple[list[MLP], tuple[float, ...]]:
     """The network that was chosen, and beside it the best of the other kind, with kinks or without; amplitudes to begin with.
 
     What a smooth network cannot say of a function a rough one can, and the rows of all decide how much each counts.
     """
     assert isinstance(choice.network, MLP)
-    found = [choice.network], [1 / (choice.regularization * n_rows)]
+    found = [choice.network], [1 / (ridge * n_rows)]
     other = None if choice.selection is None else _other_kind(choice.selection)
     if other is not None:
         found = [*found[0], other.network], [*found[1], 1 / (other.regularization * n_rows)]

@@ -1,6 +1,7 @@
 """Interval methods: from replicate predictions to centre, standard error and degrees of freedom."""
 
 from unseed._listing import listed, not_known
+from unseed._random import Streams
 from unseed._resampling import HashedPlan, Plan
 from unseed._results import Estimate
 from unseed.errors import InvalidInputError
@@ -26,6 +27,7 @@ __all__ = [
     "Plan",
     "Replicates",
     "Sectioning",
+    "Streams",
     "TruthInterval",
     "describe",
     "hashed_plan",

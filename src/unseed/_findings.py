@@ -91,4 +91,4 @@ class Diagnosis:
             lines.append(line if finding.holds else f"{line}: {finding.advice}")
         if self.outlook:
             lines.append(self.outlook)
-        return "\n".join(lines)
+        return "\n".join(lines) or "Nothing to look at: these networks name no conditions."

@@ -15,7 +15,7 @@ from unseed._resampling import Plan
 from unseed._solvers import Objective
 from unseed.engines import NewPoints, Task
 from unseed.errors import InvalidInputError
-from unseed.losses import Loss, Squared, check_labels, check_trainable, constant_curvature, newton_step, resolve_loss
+from unseed.losses import LOSSES, Loss, Squared, check_labels, check_trainable, constant_curvature, newton_step, resolve_loss
 from unseed.networks import MLPBatch
 
 
@@ -64,7 +64,7 @@ class WrongValue(Squared):
 POINTS = torch.linspace(-2, 2, 9, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("loss", [Squared(), Scaled(), LogCosh()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [Scaled(), LogCosh(), *(loss() for loss in LOSSES.values())], ids=lambda loss: loss.name)
 def test_gradient_and_curvature_are_the_derivatives(loss):
     f, y = POINTS.clone().requires_grad_(), 0.3 * POINTS.flip(0)
     (gradient,) = torch.autograd.grad(loss.value(f, y).sum(), f, create_graph=True)

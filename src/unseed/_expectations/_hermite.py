@@ -12,7 +12,7 @@ where Gauss-Hermite quadrature of the same order, whose nodes reach needlessly f
 Accuracy: `ACCURACY` of √(power · power'), or an `AccuracyWarning` that says what was reached. Two things can spoil it:
 the one-dimensional integrals (kinks, or arguments so large that the grid is too coarse), seen by a second grid half a
 step aside; and a series cut at `MAX_TERMS`, seen by the energy it leaves out. Of a function with kinks the coefficients fall
-so slowly that thousands of terms would change less than the quadrature has wrong already: it gets `KINKED_TERMS`.
+so slowly that it gets `KINKED_TERMS`, or so many more that what is left out is less than its integrals have wrong already.
 """
 
 from __future__ import annotations
@@ -77,7 +77,16 @@ class HermiteExpansion:
     @cached_property
     def most_terms(self) -> int:
         """Terms at most, of all points alike: a matrix from different numbers of them would not be positive definite."""
-        return KINKED_TERMS if self.own_error > ACCURACY else MAX_TERMS
+        if self.own_error <= ACCURACY:
+            return MAX_TERMS
+        unit, n_terms = torch.ones(1, dtype=torch.float64), KINKED_TERMS
+        whole = self.normalisation * self._moments(unit)[0]
+        while n_terms < MAX_TERMS:
+            left_out = 1 - self._coefficients(unit, n_terms).square().sum(-1) / whole
+            if float(left_out.max()) < self.own_error:
+                break
+            n_terms *= 2
+        return n_terms
 
     @cached_property
     def own_error(self) -> float:
@@ -161,7 +170,7 @@ class HermiteExpansion:
 
     def _warn(self, where: str, error: float) -> None:
         kinked = "an activation without kinks is accurate to twelve digits"
-        advice = kinked if self.most_terms == KINKED_TERMS else self.remedy
+        advice = kinked if self.own_error > ACCURACY else self.remedy
         text = f"the {self.name} kernel{where} is accurate to {error:.0e} only; {advice}"
         warn_of(f"kernel of {self.name}", error, text, AccuracyWarning)
 

@@ -27,6 +27,7 @@ _LEFT_OVER = 1e-8
 
 _EPSILON, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 _FEW_FEATURES = 1024
+_LEVEL = 0.02  # slope of the log evidence in a logarithm of ρ at which a climb has arrived
 
 
 @dataclass(frozen=True)
@@ -120,14 +121,20 @@ def likeliest_amplitudes(sums: Sums, spaces: Spaces, start: Sequence[float]) -> 
 
 
 def _climbed(sums: Sums, spaces: Spaces, origin: FloatArray, steps: int) -> tuple[float, Tensor]:
-    """Log evidence per row, and the amplitudes that were reached."""
+    """Log evidence, and the amplitudes that were reached, each to what moves it by less than one."""
 
     def cost(log_ratios: FloatArray) -> tuple[float, FloatArray]:
         scales = replace(spaces, amplitudes=torch.tensor(np.exp(origin + log_ratios)).to(sums.inner)).scales
         explained = Explained.of(scaled(sums, scales))
-        return -explained.log_evidence / sums.weight, -np.array(explained.slopes(spaces.sizes)) / sums.weight
+        return -explained.log_evidence, -np.array(explained.slopes(spaces.sizes))
 
     bounds = [(-_WIDEST, _WIDEST)] * len(origin)
-    at = np.zeros(len(origin))
-    found = minimize(cost, at, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps})
+    found = minimize(
+        cost,
+        np.zeros(len(origin)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": steps, "maxfun": 2 * steps, "gtol": _LEVEL, "ftol": 0.0},
+    )
     return -float(found.fun), torch.tensor(np.exp(origin + found.x)).to(sums.inner)

@@ -225,6 +225,7 @@ def test_rows_in_pieces_come_to_the_same_model(many):
     for start, stop in ((0, 3), (3, 9_990), (9_990, 10_050), (10_050, 12_000)):
         pieces.partial_fit(X[start:stop], y[start:stop])
     assert pieces.n_rows_ == 12_000
+    assert pieces.solver_ == whole.solver_ == Landmarks(count=150)
     points, _ = rows(100, seed=1)
     for kind in ("confidence", "prediction"):
         for mine, theirs in zip(
@@ -350,6 +351,14 @@ def test_too_few_landmarks_are_named():
     assert not few.holds
     assert many.holds
     assert few.value > 10 * many.value
+
+
+def test_what_the_solver_took_is_said_at_once():
+    X, y = rows(10_500)
+    for fitted in (PNCRegressor.fit, PNCRegressor.partial_fit):
+        model = fitted(PNCRegressor(network=ERF, solver=Landmarks(count=300)), X[:, :1], y)
+        assert model.solver_.count < 100  # a smooth kernel in one dimension has no more
+        assert model.solver_ == Landmarks(len(model._replicates.trained.spaces.spaces[0]))
 
 
 def test_sorted_rows_are_no_trap(many):

@@ -190,7 +190,7 @@ class GrowingRegressor(IntervalRegressor):
                 streams, few = Streams.from_random_state(self.random_state), slice(BEGIN_ROWS)
                 look = replace(FirstLook(streams.seed).plus(X[few], y[few]), n_rows=len(X))
                 begun = self._begun(solver, look, streams, device, self._progress())
-                self._summed, self._held, self.solver_ = begun.plus(X, y), None, solver
+                self._summed, self._held, self.solver_ = begun.plus(X, y), None, begun.solver
         self._changed()
 
     def _changed(self) -> None:

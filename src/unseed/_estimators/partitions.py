@@ -152,7 +152,7 @@ def fit_partitions(estimator: GrowingRegressor, partitions: Partitions) -> Growi
     estimator._checked(*partitions.example(), None)
     progress = estimator._progress()
     begun = estimator._begun(solver, partitions.first_look(streams.seed), streams, device, progress)
-    estimator._summed, estimator.solver_ = partitions.added_to(begun, progress), solver
+    estimator._summed, estimator.solver_ = partitions.added_to(begun, progress), begun.solver
     estimator._changed()
     estimator.is_fitted_ = True
     return estimator

@@ -243,7 +243,7 @@ class PNCRegressor(GrowingRegressor):
     def _take(self, summed: SummedRows, solved: tuple[PNCReplicates, Choice] | None = None) -> None:
         method = resolve_interval(self.interval, summed.sums.n_rows, has_posterior=True)
         if solved is None:
-            self.solver_ = Landmarks(max(summed.sums.spaces.sizes))
+            self.solver_ = summed.solver
         self._replicates, choice = solved or summed.solved()
         self._task = None
         self._keep(method, resolve_engine(self.engine), choice, self._replicates.checked.X, Streams(0))

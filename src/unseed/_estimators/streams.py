@@ -172,7 +172,8 @@ def _look_at(estimator: GrowingRegressor, stream: CheckedPieces) -> int:
     if solver is None:
         estimator._held, estimator.n_rows_ = joined(held), look.n_rows
     else:
-        estimator._summed, estimator.solver_ = estimator._begun(solver, look, streams, device, stream.progress), solver
+        begun = estimator._begun(solver, look, streams, device, stream.progress)
+        estimator._summed, estimator.solver_ = begun, begun.solver
         estimator.n_rows_ = 0
     return look.n_rows
 

@@ -87,6 +87,11 @@ class SummedRows:
         given = None if estimator.regularization == "auto" else choice.regularization
         return cls(choice, given, half_curvature, start, mean, data.scaling, sums, estimator.noise)
 
+    @property
+    def solver(self) -> Landmarks:
+        """What handles the rows, with as many landmarks as there are."""
+        return Landmarks(max(self.sums.spaces.sizes))
+
     def plus(self, X: FloatArray, y: FloatArray, step: Callable[[], object] = lambda: None) -> SummedRows:
         """With further rows (n, d) and labels (n, k), in the user's units; ``step`` is called at every `ROWS_AT_A_TIME`."""
         device, sums = self.sums.kept.X.device, self.sums

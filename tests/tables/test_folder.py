@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unseed import PNCRegressor
+from unseed import Landmarks
 from unseed.errors import InvalidInputError
 from unseed_app.commands.console import Console
 from unseed_app.commands.fit import fit
@@ -59,15 +59,14 @@ def test_row_groups_come_in_order_and_as_often_as_needed(folder):
     assert len(tables.first()) == 900
 
 
-def test_many_rows_are_summed_up(tmp_path, monkeypatch):
+def test_many_rows_are_summed_up(tmp_path):
     path = tmp_path / "rows"
     path.mkdir()
     rows(10_500).drop(columns="colour").to_parquet(path / "rows.parquet", row_group_size=4000, index=False)
-    made = []
-    monkeypatch.setattr(PNCRegressor, "fit_stream", lambda self, pieces: made.extend(pieces) or self.fit(*made[0]))
     fit(TableFile(path), "y", None, tmp_path / "model", quiet(), **OPTIONS)
-    assert [len(X) for X, _ in made] == [4000, 4000, 2500]
-    assert TableModel.load(tmp_path / "model").rows == 10_500
+    model = TableModel.load(tmp_path / "model")
+    assert model.rows == model.estimator.n_rows_ == 10_500
+    assert isinstance(model.estimator.solver_, Landmarks)
 
 
 def test_files_that_differ_or_are_broken_are_named(folder, tmp_path):

@@ -35,13 +35,13 @@ def diagnose(
     conditions = replicates.trained.conditions(Probe(NewPoints(replicates.inputs(probe)), in_half_widths))
     findings = [*conditions, *_bias(replicates, probe, half_width)]
     if not replicates.has_posterior:
-        return Diagnosis(tuple(findings))
+        return Diagnosis(tuple(findings), handling=replicates.handling)
     findings += [*_left_out_errors(replicates), *_better_network(replicates, choice)]
     far: tuple[int, ...] = ()
     if X is not None:
         far = _far_points(replicates, X)
         findings.append(_extrapolation(len(far) / max(len(X), 1)))
-    return Diagnosis(tuple(findings), _outlook(replicates), far)
+    return Diagnosis(tuple(findings), _outlook(replicates), far, replicates.handling)
 
 
 def _left_out_errors(replicates: PNCReplicates) -> Iterator[Finding]:

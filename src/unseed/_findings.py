@@ -67,6 +67,8 @@ class Diagnosis:
         What more data would bring, in a sentence; empty where that is not known.
     far_points : tuple of int
         Points asked about that are far from the training rows.
+    handling : str
+        How the rows were handled, in words.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     outlook: str = ""
     far_points: tuple[int, ...] = ()
+    handling: str = ""
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
@@ -91,4 +94,5 @@ class Diagnosis:
             lines.append(line if finding.holds else f"{line}: {finding.advice}")
         if self.outlook:
             lines.append(self.outlook)
-        return "\n".join(lines) or "Nothing to look at: these networks name no conditions."
+        lines = lines or ["Nothing to look at: these networks name no conditions."]
+        return "\n".join([f"{self.handling}.", *lines] if self.handling else lines)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -89,6 +89,11 @@ def fit(
     target: Annotated[str, typer.Option(help="Column to predict; several with commas between them: a,b.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the model; by default named after the table.")] = None,
     interval: _Interval = "auto",
+    solver: Annotated[str, typer.Option(help="How rows are handled: auto, exact, landmarks or all_rows.")] = "auto",
+    landmarks: Annotated[int | None, typer.Option(help="Of each network, for --solver landmarks or all_rows.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder from which a fit of a folder of files goes on after it was interrupted.")
+    ] = None,
     impute: _Impute = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, with commas between them.")] = None,
     delimiter: _Delimiter = None,
@@ -118,15 +123,17 @@ def fit(
     A missing value (an empty cell, NA, N/A, NaN, null, ?) is refused with its row and column, unless --impute median is
     given. A missing target always is.
 
-    More than 10,000 rows (30,000 on a GPU) are summed up in the space of some of them: time is linear in their number.
+    More than 10,000 rows (30,000 on a GPU) are summed up in the space of some of them, the landmarks: time is linear in
+    their number. --solver all_rows finds the network on all of them, --solver exact holds a matrix of all of them.
     """
     console = Console(quiet, as_json, typer.echo)
     from unseed_app.commands.fit import fit as run
     from unseed_app.commands.inputs import TableFile
 
     file = TableFile(table, impute is not None, delimiter, sheet)
-    options = {"interval": interval, "random_state": seed, "device": device, "n_jobs": jobs}
-    run(file, target, drop, out, console, cluster=cluster, dry_run=dry_run, **options)
+    options: dict[str, Any] = {"interval": interval, "random_state": seed, "device": device, "n_jobs": jobs}
+    rows: dict[str, Any] = {"solver": solver, "landmarks": landmarks, "checkpoint": checkpoint}
+    run(file, target, drop, out, console, cluster=cluster, dry_run=dry_run, **rows, **options)
 
 
 @_command

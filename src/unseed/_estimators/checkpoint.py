@@ -56,11 +56,9 @@ class Checkpoint:
             return None
         code = {name: self.arguments[name] for name in code_among(self.arguments)}
         try:
-            if kind_of(self.path) == self.kind:
-                self._check_model()
             _, record = read_model(self.path, self.kind, code)
         except ModelFileError as error:
-            raise ModelFileError(f"checkpoint={str(self.path)!r}: {error}; or begin anew in another folder") from error
+            raise self._fault(error) from error
         self.identity = record.fact("identity", str)
         try:
             summed = SummedRows.restore(record.part("summed"), self.arguments.get("initial_mean"), device)
@@ -87,11 +85,20 @@ class Checkpoint:
         self._last = time.perf_counter() - start
         self._spent += self._last
 
-    def _check_model(self) -> None:
-        before = read_document(self.path, _ARGUMENTS)
+    def check_model(self) -> None:
+        """Refuse a folder of another model; what has been written there is not read yet."""
+        if not self.is_there:
+            return
+        try:
+            before = read_document(self.path, _ARGUMENTS) if kind_of(self.path) == self.kind else self._described
+        except ModelFileError as error:
+            raise self._fault(error) from error
         for name in sorted(before.keys() | self._described.keys()):
             if name not in _NO_MATTER and before.get(name) != self._described.get(name):
                 raise InvalidInputError(
                     f"checkpoint={str(self.path)!r} is of another model ({name} differs): give the same arguments, or another "
                     "folder"
                 )
+
+    def _fault(self, error: ModelFileError) -> ModelFileError:
+        return ModelFileError(f"checkpoint={str(self.path)!r}: {error}; or begin anew in another folder")

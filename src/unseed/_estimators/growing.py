@@ -13,11 +13,10 @@ import torch
 from sklearn.utils.validation import validate_data
 
 from unseed._checks import check_flag
-from unseed._estimators.checkpoint import Checkpoint
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.partitions import fit_partitions, grow_by_partitions, partitions_of
 from unseed._estimators.regressor import IntervalRegressor
-from unseed._estimators.streams import ArrayPieces, CheckedPieces, add_up
+from unseed._estimators.streams import ArrayPieces, CheckedPieces, add_up, check_stream
 from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._estimators.whole import solved_on_all_rows
@@ -81,7 +80,7 @@ class GrowingRegressor(IntervalRegressor):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
-        self._check_pieces("partial_fit")
+        check_stream(self, "partial_fit takes them", None, "fit")
         partitions = partitions_of(X, y)
         if partitions is not None:
             return grow_by_partitions(self, partitions)
@@ -106,11 +105,15 @@ class GrowingRegressor(IntervalRegressor):
             Folder in which what is known of many rows is written down now and then, in at most a twentieth of the time. Where
             it is there already, the same pieces are gone on with after the last row that it knows.
         """
-        self._check_pieces("fit_stream")
+        kept = check_stream(self, "fit_stream takes them", checkpoint, "fit")
         self._begin()
-        kept = None if checkpoint is None else Checkpoint(checkpoint, type(self).__name__, self.get_params(deep=False))
         add_up(self, CheckedPieces(pieces, self._checked, self._progress()), kept)
         return self
+
+    @property
+    def handling_(self) -> str:
+        """How the rows were handled, in words."""
+        return str(self._replicates.handling)
 
     def _begin(self) -> None:
         """Nothing is left of what was, and options are possible."""
@@ -125,13 +128,6 @@ class GrowingRegressor(IntervalRegressor):
     def _forget(self) -> None:
         super()._forget()
         self._held, self._summed = None, None
-
-    def _check_pieces(self, method: str) -> None:
-        if isinstance(self.solver, AllRows) or self.solver == "all_rows":
-            raise InvalidInputError(
-                f"solver={self.solver!r} passes over all rows many times, and {method} takes them in pieces: use fit, or "
-                "solver='landmarks'"
-            )
 
     @abstractmethod
     def _train_exactly(self, data: TrainingData) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from unseed._parquet import Piece
 from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._results import FloatArray
+from unseed.engines import AllRows, Exact
 from unseed.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -122,6 +124,25 @@ class CheckedPieces:
                 f"the pieces come to {position:,} rows, and {start:,} had been added when the checkpoint was written: give "
                 "the same pieces, or another checkpoint"
             )
+
+
+def check_stream(estimator: GrowingRegressor, rows: str, checkpoint: str | Path | None, instead: str) -> Checkpoint | None:
+    """The checkpoint, after what can be refused before a piece is looked at: of ``rows``, which ``instead`` takes at once."""
+    solver = estimator.solver
+    if isinstance(solver, AllRows) or solver == "all_rows":
+        raise InvalidInputError(
+            f"solver={solver!r} passes over all rows many times, and {rows} in pieces: use {instead}, or solver='landmarks'"
+        )
+    if checkpoint is None:
+        return None
+    if isinstance(solver, Exact) or solver == "exact":
+        raise InvalidInputError(
+            f"checkpoint={str(checkpoint)!r} would hold sums of rows, and solver={solver!r} makes none: leave it out, or use "
+            "solver='landmarks'"
+        )
+    kept = Checkpoint(checkpoint, type(estimator).__name__, estimator.get_params(deep=False))
+    kept.check_model()
+    return kept
 
 
 def add_up(estimator: GrowingRegressor, stream: CheckedPieces, kept: Checkpoint | None = None) -> None:

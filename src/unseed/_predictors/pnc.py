@@ -76,6 +76,11 @@ class PNCReplicates(ScaledNetworks):
         """Whether there is a converged network on all rows, with its closed-form posterior."""
         return "posterior" in self.trained.capabilities
 
+    @property
+    def handling(self) -> str:
+        """How the rows were handled, in words."""
+        return self.trained.handled(self.plan.n_rows)
+
     @cached_property
     def left_out(self) -> LeftOutErrors:
         """What the network trained on all other rows makes of each checked row."""

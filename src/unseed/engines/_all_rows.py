@@ -17,6 +17,7 @@ from unseed._state import Record, State
 from unseed.engines._iterated import Iterated, Solution
 from unseed.engines._landmarks import KeptRows, LandmarkReplicates
 from unseed.engines._protocol import Capability, LeftOut, Trained
+from unseed.engines._solver import landmarks_in_words
 from unseed.engines._task import NewPoints, Probe
 from unseed.engines._widening import Widening, left_out_at_kept
 from unseed.errors import NotAvailableError
@@ -141,6 +142,14 @@ class AllRowsReplicates(Trained):
     def procedural_covariance(self, points: NewPoints) -> Tensor:
         """Not known."""
         self._cannot("the law over seeds needs a matrix of all rows: use solver='exact'")
+
+    def handled(self, n_rows: int) -> str:
+        """By iterations."""
+        steps = self.convergence.iterations
+        return (
+            f"{n_rows:,} rows, all of them in {steps} iteration{'s'[: steps != 1]} of conjugate gradients around "
+            f"{landmarks_in_words(self.spaces.sizes)}"
+        )
 
     def conditions(self, probe: Probe) -> Iterable[Finding]:
         """Whether the iterations came to an end, and whether the interval's width is that of the rows."""

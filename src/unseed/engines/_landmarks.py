@@ -15,6 +15,7 @@ from unseed._solvers.cholesky import packed, unpacked
 from unseed._solvers.landmarks import Spaces
 from unseed._state import Record, State
 from unseed.engines._protocol import CONVERGED, Capability, LeftOut, Trained
+from unseed.engines._solver import landmarks_in_words
 from unseed.engines._task import NewPoints, Probe
 
 KEPT_ROWS = 4096
@@ -171,6 +172,10 @@ class LandmarkReplicates(Trained):
     def procedural_covariance(self, points: NewPoints) -> Tensor:
         """Not known from sums."""
         self._cannot("the law over seeds needs all rows at once: use solver='exact'")
+
+    def handled(self, n_rows: int) -> str:
+        """In sums."""
+        return f"{n_rows:,} rows, summed up in the space of {landmarks_in_words(self.spaces.sizes)}"
 
     def conditions(self, probe: Probe) -> Iterable[Finding]:
         """Whether landmarks are many enough for what the function has."""

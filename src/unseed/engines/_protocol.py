@@ -77,6 +77,10 @@ class Trained(Protocol):
         """The same where nothing but `predict` is asked for."""
         return self.numbers_per_point
 
+    def handled(self, n_rows: int) -> str:
+        """How so many rows were handled, in words."""
+        return f"{n_rows:,} rows, all at once"
+
     def conditions(self, probe: Probe) -> Iterable[Finding]:
         """How what the theory needs stands here."""
         return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -81,6 +82,18 @@ class AllRows:
 
 Solver = Exact | AllRows | Landmarks
 SOLVERS: dict[str, type[Solver]] = {"exact": Exact, "all_rows": AllRows, "landmarks": Landmarks}
+
+
+def landmarks_in_words(sizes: Sequence[int]) -> str:
+    """How many there are, space by space.
+
+    Examples
+    --------
+    >>> [landmarks_in_words(sizes) for sizes in ([1024], [1024, 1024], [1024, 318])]
+    ['1,024 landmarks', '2 × 1,024 landmarks', '1,024 + 318 landmarks']
+    """
+    is_same = len(sizes) > 1 and len(set(sizes)) == 1
+    return f"{f'{len(sizes)} × {sizes[0]:,}' if is_same else ' + '.join(f'{size:,}' for size in sizes)} landmarks"
 
 
 def check_solver(solver: object) -> None:

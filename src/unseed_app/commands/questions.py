@@ -85,7 +85,8 @@ def diagnose(folder: Path, file: TableFile | None, console: Console) -> None:
         | {"limit": one.limit, "advice": one.advice, "holds": one.holds}
         for one in diagnosis.findings
     ]
-    console.finish({"model": str(folder), "findings": findings, "outlook": diagnosis.outlook, "far_rows": far})
+    about = {"model": str(folder), "handling": diagnosis.handling}
+    console.finish(about | {"findings": findings, "outlook": diagnosis.outlook, "far_rows": far})
 
 
 def report(folder: Path, file: TableFile, level: float, label: str | None, out: Path | None, console: Console) -> None:

@@ -74,6 +74,8 @@ def facts_of(estimator: Any, n_features: int) -> tuple[Fact, ...]:
     facts["Network"] = _network(estimator)
     if (engine := getattr(estimator, "engine_", None)) is not None:
         facts["Engine"] = engine.describe()
+    if (handling := getattr(estimator, "handling_", None)) is not None:
+        facts["Rows"] = handling
     facts["Regularisation λ"] = f"{estimator.regularization_:.3g}"
     if (method := getattr(estimator, "interval_", None)) is not None:
         facts["Interval method"] = f"{describe(method)}: {method!r}"

@@ -210,24 +210,24 @@ def _as_text(cell: Any) -> str:
     return cell.isoformat() if isinstance(cell, (datetime.date, datetime.time)) else str(cell)
 
 
-def check_output(path: Path, *, inputs: tuple[Path, ...] = (), extensions: tuple[str, ...] = ()) -> None:
+def check_output(path: Path, *, inputs: tuple[Path, ...] = (), extensions: tuple[str, ...] = (), name: str = "out") -> None:
     """Refuse, before any work, a place that cannot be written or that is one of the inputs."""
     if extensions and path.suffix.lower() not in extensions:
-        raise InvalidInputError(f"out={str(path)!r} must end in {' or '.join(extensions)}")
+        raise InvalidInputError(f"{name}={str(path)!r} must end in {' or '.join(extensions)}")
     if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
-        raise InvalidInputError(f"out={str(path)!r} is the input itself, which would be lost; name another file")
+        raise InvalidInputError(f"{name}={str(path)!r} is the input itself, which would be lost; name another file")
     if extensions and path.is_dir():
-        raise InvalidInputError(f"out={str(path)!r} is a folder; name a file")
+        raise InvalidInputError(f"{name}={str(path)!r} is a folder; name a file")
     if path.is_symlink() and not path.exists():
-        raise InvalidInputError(f"out={str(path)!r} is a link to {os.readlink(path)!r}, which does not exist; name another")
+        raise InvalidInputError(f"{name}={str(path)!r} is a link to {os.readlink(path)!r}, which does not exist; name another")
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise InvalidInputError(f"out={str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first")
+        raise InvalidInputError(f"{name}={str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first")
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InvalidInputError(f"out={str(path)!r} cannot be written: {error.strerror or error}") from error
+        raise InvalidInputError(f"{name}={str(path)!r} cannot be written: {error.strerror or error}") from error
     if path.suffix.lower() in PARQUET.extensions:
         import pyarrow  # noqa: F401 - writes it, and is asked for before any work
 

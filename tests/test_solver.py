@@ -282,7 +282,7 @@ def test_a_refused_piece_leaves_the_model_as_it_was(many):
         (broken, y[200:300], "NaN"),
         (X[200:300, :2], y[200:300], "2 features"),
         (X[200:300], np.stack([y[200:300]] * 2, 1), "2 columns"),
-        (X[:0], y[:0], "0 sample"),
+        (X[:0], y[:0], "X has no rows"),
         (X[200:300], y[200:299], "inconsistent"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -53,3 +53,36 @@ def check_flag(name: str, value: Any) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def fault_of(X: Any, y: Any, error: ValueError) -> str:
+    """What is wrong with rows that were refused: the first cell at fault, by its place; else the words of the refusal."""
+    for name, values in (("X", X), ("y", y)):
+        try:
+            cells = np.asarray(values)
+        except (TypeError, ValueError):  # rows of different lengths
+            continue
+        if cells.ndim and not len(cells):
+            return f"{name} has no rows: leave this piece out"
+        is_number = cells.dtype.kind in "fiub"
+        at_fault = ~np.isfinite(cells) if is_number else np.vectorize(_fault_of_cell, otypes=[bool])(cells)
+        if cells.ndim and at_fault.any():
+            row, *column = np.unravel_index(int(at_fault.argmax()), cells.shape)
+            names = getattr(values, "columns", range(cells.shape[-1]))
+            place = f"row {row}" + (f", column {names[int(column[-1])]!r}" if column else "")
+            return f"{name} has {_fault_of_cell(cells[(row, *column)])} in {place}: remove the row, or give a number"
+    return str(error)
+
+
+def in_one_sentence(error: Exception) -> str:
+    """What another library says of a fault, without the advice that may follow."""
+    return " ".join(str(error).split()).split(". ")[0].rstrip(".")[:200]
+
+
+def _fault_of_cell(cell: Any) -> str:
+    """Why it is no finite number; empty where it is one."""
+    try:
+        value = math.nan if cell is None else float(cell)
+    except (TypeError, ValueError):
+        return f"{cell!r:.40}, which is no number,"
+    return "" if math.isfinite(value) else "NaN" if math.isnan(value) else "infinity"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unseed._checks import check_whole_number
+from unseed._checks import check_whole_number, in_one_sentence
 from unseed.errors import InvalidInputError
 
 Piece = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -88,7 +88,9 @@ def parquet_pieces(
     try:
         found = pyarrow.dataset.dataset(path, format="parquet", schema=pa.schema([]))  # schemas are compared file by file
     except (OSError, pa.ArrowException) as error:
-        raise InvalidInputError(f"path={str(path)!r} is not a Parquet file that can be read: {error}") from error
+        raise InvalidInputError(
+            f"path={str(path)!r} is not a Parquet file that can be read: {in_one_sentence(error)}"
+        ) from error
     fragments = tuple(sorted(found.get_fragments(), key=lambda fragment: str(fragment.path)))
     if not fragments:
         raise InvalidInputError(f"path={str(path)!r} has no Parquet file in it")
@@ -111,7 +113,7 @@ def _schema(fragment: Any) -> Any:
 
 
 def _unreadable(path: str, error: Exception) -> InvalidInputError:
-    return InvalidInputError(f"{path!r} is not a Parquet file that can be read: {error}")
+    return InvalidInputError(f"{path!r} is not a Parquet file that can be read: {in_one_sentence(error)}")
 
 
 def _check_columns(path: str, schema: Any, asked: dict[str, tuple[str, ...]]) -> None:

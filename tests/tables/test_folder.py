@@ -78,21 +78,6 @@ def test_many_rows_are_summed_up(tmp_path):
     assert isinstance(model.estimator.solver_, Landmarks)
 
 
-def test_files_that_differ_or_are_broken_are_named(folder, tmp_path):
-    path, frame = folder
-    frame.drop(columns="colour").to_parquet(path / "part-7.parquet", index=False)
-    with pytest.raises(InvalidInputError, match=r"part-7.parquet has the columns \['a', 'y'\], and part-0.parquet has"):
-        fit(TableFile(path), "y", None, tmp_path / "model", quiet(), **OPTIONS)
-    (path / "part-7.parquet").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(InvalidInputError, match=r"part-7.parquet is a damaged Parquet file"):
-        fit(TableFile(path), "y", None, tmp_path / "model", quiet(), **OPTIONS)
-    assert not (tmp_path / "model").exists()
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(InvalidInputError, match="is a folder without Parquet files"):
-        fit(TableFile(empty), "y", None, tmp_path / "model", quiet(), **OPTIONS)
-
-
 # How rows are handled, and a fit that goes on
 
 

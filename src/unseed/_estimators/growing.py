@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import validate_data
 
-from unseed._checks import check_flag
+from unseed._checks import check_flag, fault_of
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.partitions import fit_partitions, grow_by_partitions, partitions_of
 from unseed._estimators.regressor import IntervalRegressor
@@ -30,9 +30,9 @@ from unseed._results import FloatArray
 from unseed._scaling import Scaling
 from unseed._selection import Choice
 from unseed._state import State
-from unseed.engines import ROWS_AT_A_TIME, AllRows, Exact, Landmarks, Solver, resolve_engine, resolve_solver
+from unseed.engines import ROWS_AT_A_TIME, AllRows, Exact, Landmarks, Solver, landmark_memory, resolve_engine, resolve_solver
 from unseed.errors import InvalidInputError
-from unseed.intervals import resolve_interval
+from unseed.intervals import hashed_plan, resolve_interval
 
 _SOLVED = frozenset({"_replicates", "_task", "_probe", "regularization_", "network_", "selection_", "interval_", "engine_"})
 """What is not there between a new piece and the next question, which makes it."""
@@ -166,10 +166,13 @@ class GrowingRegressor(IntervalRegressor):
         return SummedRows.begun(self, method, solver, data, look.n_rows)
 
     def _solver_of_many(self, n_rows: int, device: torch.device) -> Landmarks | None:
-        """Landmarks, where so many rows are not held."""
+        """Landmarks, where so many rows are not held; refused where there is no memory for as many as were asked for."""
         if n_rows <= BEGIN_ROWS:
             return None
         solver = resolve_solver(self.solver, resolve_engine(self.engine), n_rows, device)
+        if isinstance(solver, Landmarks) and solver.count:  # before seconds go into a look at the other rows
+            plan = hashed_plan(resolve_interval(self.interval, n_rows, has_posterior=True), Streams(0))
+            landmark_memory(n_rows, len(plan.weights(0, 1)), [min(solver.count, BEGIN_ROWS)]).check(device)
         return solver if isinstance(solver, Landmarks) else None
 
     def _grow(self, X: FloatArray, y: FloatArray) -> None:
@@ -197,17 +200,12 @@ class GrowingRegressor(IntervalRegressor):
 
     def _checked(self, X: Any, y: Any, n_outputs: int | None) -> Block:
         """As arrays like those before, which had so many outputs; None where there were none before."""
-        output_names = names_of(y)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            multi_output=True,
-            y_numeric=True,
-            dtype=np.float64,
-            allow_nd=is_module(self.network),
-            reset=n_outputs is None,
-        )
+        output_names, given = names_of(y), (X, y)
+        options = {"y_numeric": True, "dtype": np.float64, "allow_nd": is_module(self.network), "reset": n_outputs is None}
+        try:
+            X, y = validate_data(self, X, y, multi_output=True, **options)
+        except ValueError as error:
+            raise InvalidInputError(fault_of(*given, error)) from error
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         if n_outputs is None:
             self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_X_y
 
+from unseed._checks import fault_of
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.summed import SummedRows
 from unseed._machine import resolve_device
@@ -18,7 +19,7 @@ from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._resampling import hashed
 from unseed.engines import RowSums
-from unseed.errors import InvalidInputError
+from unseed.errors import InvalidInputError, UnseedError
 
 if TYPE_CHECKING:
     from unseed._estimators.growing import GrowingRegressor
@@ -160,6 +161,16 @@ def fit_partitions(estimator: GrowingRegressor, partitions: Partitions) -> Growi
 
 def grow_by_partitions(estimator: GrowingRegressor, partitions: Partitions) -> GrowingRegressor:
     """As `partial_fit`; where there are no sums yet, as many partitions come here as it takes to begin."""
+    before = dict(vars(estimator))
+    try:
+        return _grown(estimator, partitions)
+    except BaseException:  # whatever it is, the model is the one before, and not one of some partitions
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def _grown(estimator: GrowingRegressor, partitions: Partitions) -> GrowingRegressor:
     sizes = partitions.sizes  # all are looked at before one is used
     if "is_fitted_" in vars(estimator):
         estimator._checked(*partitions.example(), estimator._outputs_before())
@@ -195,7 +206,22 @@ def _computed(tasks: Iterable[Any]) -> list[Any]:
     run: Callable[..., Sequence[Any]] = compute
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        return list(run(*tasks))
+        try:
+            return list(run(*tasks))
+        except _given_up() as error:
+            raise UnseedError(
+                f"workers of the cluster died again and again while they had {error.task}, which is most often a lack of "
+                "memory: cut X and y into smaller partitions, or give every worker more memory"
+            ) from error
+
+
+def _given_up() -> Any:
+    """What a scheduler raises about a task whose workers die; with Dask alone there is none."""
+    try:
+        from distributed.scheduler import KilledWorker
+    except ImportError:
+        return ()
+    return KilledWorker
 
 
 def _tasks(values: Any) -> list[Any]:
@@ -212,10 +238,11 @@ def _checked(number: int, X: Any, y: Any) -> Block:
         )
     if not len(X):
         return np.empty((0, *X.shape[1:])), np.empty((0, 1 if y.ndim == 1 else y.shape[1]))
+    given = X, y
     try:
         X, y = check_X_y(X, y, dtype=np.float64, multi_output=True, y_numeric=True)
     except ValueError as error:
-        raise InvalidInputError(f"partition {number}: {error}") from error
+        raise InvalidInputError(f"partition {number}: {fault_of(*given, error)}") from error
     return X, np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 

@@ -48,7 +48,7 @@ class ArrayPieces:
     @staticmethod
     def place(number: int, position: int) -> str:
         """Where one of them stands."""
-        return f"rows {position:,} and after"
+        return f"counted from row {position:,}"
 
 
 class Identity:
@@ -107,7 +107,7 @@ class CheckedPieces:
                 try:
                     X, y = self.check(*_two_parts(piece), n_outputs)
                 except ValueError as error:
-                    raise InvalidInputError(f"{self.place(number, position)}: {error}") from error
+                    raise InvalidInputError(f"{self.place(number, position)}: {' '.join(str(error).split())}") from error
                 n_outputs = y.shape[1]
                 if identity.plus(X, y):
                     self.check_identity(str(identity))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from unseed._checks import in_one_sentence
 from unseed._files import replaced
 from unseed._progress import Progress
 from unseed.errors import InvalidInputError
@@ -112,8 +113,7 @@ def opened_parquet(path: Path) -> Iterator[Any]:
         with pq.ParquetFile(path) as file:
             yield file
     except (OSError, pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InvalidInputError(f"{path} is a damaged Parquet file: {reason}") from error
+        raise InvalidInputError(f"{path} is a damaged Parquet file: {in_one_sentence(error)}") from error
 
 
 def table_of_parquet(rows: Any, source: str) -> Table:

@@ -19,7 +19,10 @@ dd = pytest.importorskip("dask.dataframe")
 CUTS = (1000, 0, 4000, 37, 3963, 5000)  # one is empty
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+MANY = pytest.param(4, id="four workers", marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=[pytest.param(1, id="one worker"), pytest.param(2, id="two workers"), MANY])
 def cluster(request):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -96,12 +96,9 @@ class Partitions:
     def added_to(self, summed: SummedRows, progress: Progress) -> SummedRows:
         """Sums with all rows, added up on the workers in a tree."""
         begun = _sent(replace(summed, sums=summed.sums.before(0)))
-        size = max(_FEWEST_IN_A_WAVE, -(-len(self.pairs) // _WAVES))
-        waves = range(0, len(self.pairs), size)
         total = summed.sums
-        with progress.steps("adding partitions", len(waves)) as step:
-            for start in waves:
-                places = range(start, min(start + size, len(self.pairs)))
+        with progress.steps("adding partitions", len(waves(len(self.pairs)))) as step:
+            for places in waves(len(self.pairs)):
                 parts = [
                     _task(_sums, place + 1, *self.pairs[place], begun, summed.sums.n_rows + self.starts[place])
                     for place in places
@@ -116,6 +113,18 @@ class Partitions:
     def _asked(self, function: Callable[..., Any], options: Sequence[tuple[Any, ...]]) -> list[Any]:
         pairs = enumerate(zip(self.pairs, options, strict=True), 1)
         return _computed(_task(function, number, *pair, *own) for number, (pair, own) in pairs)
+
+
+def waves(n_partitions: int) -> list[range]:
+    """Partitions that are added up before their sum comes here: in some twenty steps, so that one can see how far it is.
+
+    Examples
+    --------
+    >>> waves(20)
+    [range(0, 16), range(16, 20)]
+    """
+    size = max(_FEWEST_IN_A_WAVE, -(-n_partitions // _WAVES))
+    return [range(start, min(start + size, n_partitions)) for start in range(0, n_partitions, size)]
 
 
 def partitions_of(X: Any, y: Any) -> Partitions | None:

@@ -9,6 +9,7 @@ from unseed import (
     MLP,
     GradientDescent,
     KernelEngine,
+    Landmarks,
     LinearizedEngine,
     NetworkEngine,
     PNCRegressor,
@@ -178,3 +179,37 @@ def test_a_forecast_is_made_of_rates_of_the_gpu(engine):
     found = forecast(there, Rates.for_job(there))
     assert 0 < found.seconds < 60
     assert found.bytes >= here.cost.memory.needed()
+
+
+MANY = RNG.uniform(-1, 1, size=(20_000, 5))
+LABELS = np.sin(3 * MANY[:, 0]) + MANY[:, 1] * MANY[:, 2] + 0.3 * RNG.normal(size=20_000)
+
+
+def summed_up(device, **options):
+    return PNCRegressor(network=NETWORK, solver=Landmarks(count=512), random_state=0, device=device, **options)
+
+
+def answers(fitted):
+    found = fitted.get_prediction(MANY[:500] + 0.01)
+    return np.stack([found.mean, found.standard_error])
+
+
+@pytest.mark.parametrize("regularization", ["auto", 1e-3])
+def test_rows_are_summed_up_as_on_the_cpu(regularization):
+    here, there = (summed_up(device, regularization=regularization).fit(MANY, LABELS) for device in ("cpu", "cuda"))
+    assert (here._replicates.device.type, there._replicates.device.type) == ("cpu", "cuda")
+    landmarks = [fitted._replicates.trained.spaces.spaces[0].landmarks.cpu().numpy() for fitted in (here, there)]
+    assert_allclose(*landmarks, rtol=1e-12)  # the same rows, in the same order
+    assert_allclose(answers(there), answers(here), rtol=0, atol=1e-6 * LABELS.std())
+
+
+def test_a_model_that_was_begun_on_the_cpu_takes_rows_on_the_gpu(tmp_path):
+    begun = summed_up("cpu").fit(MANY[:12_000], LABELS[:12_000])
+    begun.save(tmp_path / "model")
+    found = []
+    for device in ("cpu", "cuda"):
+        model = PNCRegressor.load(tmp_path / "model", device=device).partial_fit(MANY[12_000:], LABELS[12_000:])
+        assert model._replicates.device.type == device
+        found.append(answers(model))
+    assert_allclose(found[1], found[0], rtol=0, atol=1e-6 * LABELS.std())
+    assert_allclose(found[0], answers(summed_up("cpu").fit(MANY, LABELS)), rtol=0, atol=1e-6 * LABELS.std())

@@ -1,7 +1,9 @@
 """Tutorials: the code on a page is the script's, the script runs, and it prints the tables of the page."""
 
+import os
 import re
 import runpy
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -48,8 +50,9 @@ def test_the_script_runs_and_prints_the_tables_of_the_page(page, tmp_path, monke
     needs_gpu = "torch.cuda.is_available()" in script.read_text()
     if needs_gpu and not torch.cuda.is_available():
         pytest.skip("needs a CUDA GPU; compiled only")
-    if page.stem == "machines":
-        pytest.importorskip("distributed")
+    for stem, package in (("machines", "distributed"), ("parquet", "pyarrow")):
+        if page.stem == stem:
+            pytest.importorskip(package)
     picture = tmp_path / "picture.png"
     monkeypatch.setattr(sys, "argv", [str(script), str(picture)])
     runpy.run_path(str(script), run_name="__main__")
@@ -64,6 +67,22 @@ def test_the_script_runs_and_prints_the_tables_of_the_page(page, tmp_path, monke
         assert name == f"{script.stem}.png"
         assert picture.stat().st_size > SMALLEST_PICTURE
         assert SMALLEST_PICTURE < (ROOT / "docs/images" / name).stat().st_size < LARGEST_PICTURE
+
+
+@pytest.mark.slow
+def test_ten_million_rows_are_fitted_in_the_memory_of_a_laptop():
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, str(ROOT / "docs/examples/tutorial_parquet.py"), "10000000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    table = [line for line in printed.splitlines() if line.startswith("| 10,")]
+    assert len(table) == 2
+    assert [line for line in table if line not in (ROOT / "docs/tutorials/parquet.md").read_text()] == []
+    assert "10,000,000 rows, summed up in the space of 300 landmarks" in printed
+    assert 1024 * usage.ru_maxrss < 1.5e9
 
 
 def test_a_gpu_script_without_a_gpu_says_so():

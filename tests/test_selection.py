@@ -226,7 +226,41 @@ class TestAutoNetwork:
         monkeypatch.setattr(choice, "COMPARING_ROWS", 90)
         first, again = (select_network(X, y, Streams(0), AutoNetwork(max_rows=120)) for _ in range(2))
         assert first == again
-        assert AutoNetwork(max_rows=120).stages == (60, 90, 120)
+        assert AutoNetwork(max_rows=120).stages(1000) == (60, 90, 120, 120)
+
+    def test_more_rows_decide_where_there_are_many(self):
+        stages = [AutoNetwork().stages(n) for n in (200, 4999, 5000, 7000, 10**6)]
+        assert [last for *_, last in stages] == [1000, 1000, 2000, 2800, 3000]
+        assert {few for few, *_ in stages} == {256}
+        assert AutoNetwork(max_rows=1500).stages(10**6) == (256, 512, 1000, 1500)
+
+    def test_relevances_that_few_rows_do_not_show_are_found_on_more(self, monkeypatch):
+        # One feature among six matters, and a scale for each is thought not to pay on the few rows that ascents begin on.
+        monkeypatch.setattr(search, "_TOO_FAR_BEHIND", -np.inf)
+        rng = np.random.default_rng(3)
+        X = rng.normal(size=(400, 6))
+        X, y = standardised(X, np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(400))
+        for name, rows in (("SCREENING_ROWS", 60), ("COMPARING_ROWS", 90), ("POLISHING_ROWS", 250)):
+            monkeypatch.setattr(choice, name, rows)
+        before = select_network(X, y, Streams(0), AutoNetwork(max_rows=250)).best
+        grown = select_network(X, y, Streams(0), AutoNetwork(max_rows=400)).best
+        assert not before.has_relevance
+        assert grown.has_relevance
+        assert np.argmax(grown.network.input_scale) == 0
+
+    @pytest.mark.parametrize("architecture", [("relu", 1), ("erf", 1), ("sin", 1), ("erf", 2), ("relu", 3)])
+    def test_scores_of_many_rows_in_blocks_are_those_of_the_whole(self, architecture, monkeypatch):
+        X, y = standardised(*friedman(150, 0.5)[:2])
+        whole = ScaleObjective(X, y, Architecture(*architecture), evidence)
+        for n_scales in (1, X.shape[1]):
+            point = whole.start(1.0, 1e-2, n_scales) + 0.1
+            expected = whole.score_and_slope(point)
+            monkeypatch.setattr("unseed._selection.objective._WHOLE_ROWS", 100)
+            score, slope = whole.score_and_slope(point)
+            assert whole.score(point) == pytest.approx(score, rel=1e-12)
+            monkeypatch.undo()
+            assert score == pytest.approx(expected[0], rel=1e-12)
+            np.testing.assert_allclose(slope, expected[1], rtol=1e-9, atol=1e-12)
 
     def test_threads_never_share_a_small_matrix(self, monkeypatch):
         seen = []

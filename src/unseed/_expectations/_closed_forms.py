@@ -50,16 +50,14 @@ def _relu_shallow_tangent(left: Points, right: Points, angles: Angles, scratch: 
     return angles.sine.addcmul_(angles.radians(scratch), mirrored, value=-2.0).mul_(root).mul_(other_root)
 
 
-def _relu_of_covariance(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    variance = covariance.diagonal()
-    same = torch.eye(len(variance), dtype=torch.bool, device=covariance.device)
-    norm = (variance[:, None] * variance[None, :]).sqrt()
+def _relu_of_covariance(covariance: Tensor, left: Tensor, right: Tensor, same: Tensor) -> tuple[Tensor, Tensor]:
+    norm = (left * right).sqrt()
     # On the diagonal the angle is zero, where its derivative is infinite: put in the known values instead.
     limit = 1 - 1e-14
     cosine = torch.where(same, 0.0, covariance / norm).clamp(-limit, limit)
     angle = torch.acos(cosine)
     value = norm * ((1 - cosine.square()).sqrt() + (math.pi - angle) * cosine) / math.pi
-    return torch.where(same, variance.expand_as(value), value), torch.where(same, 1.0, 1 - angle / math.pi)
+    return torch.where(same, right.expand_as(value), value), torch.where(same, 1.0, 1 - angle / math.pi)
 
 
 _MOST_ROWS = 2048  # at a time, for a thread to do before it needs Python again
@@ -186,9 +184,8 @@ def _erf_pairs(left: Points, right: Points, angles: Angles, scratch: Scratch, *,
     return Moments(value.mul_(_ERF_NORMALISATION * 2 / math.pi), inverse.mul_(_ERF_NORMALISATION * 4 / math.pi))
 
 
-def _erf_of_covariance(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    spread = 1 + 2 * covariance.diagonal()
-    product = spread[:, None] * spread[None, :]
+def _erf_of_covariance(covariance: Tensor, left: Tensor, right: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
+    product = (1 + 2 * left) * (1 + 2 * right)
     value = 2 / math.pi * torch.asin(2 * covariance / product.sqrt())
     determinant = (product - 4 * covariance.square()).clamp_min(torch.finfo(covariance.dtype).tiny)
     return _ERF_NORMALISATION * value, _ERF_NORMALISATION * 4 / math.pi * determinant.rsqrt()
@@ -226,9 +223,8 @@ def _sin_pairs(left: Points, right: Points, angles: Angles, scratch: Scratch, *,
     return Moments(value, _HALF_SIN_NORMALISATION * (larger + smaller))
 
 
-def _sin_of_covariance(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    variance = covariance.diagonal()
-    total = variance[:, None] + variance[None, :]
+def _sin_of_covariance(covariance: Tensor, left: Tensor, right: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
+    total = left + right
     near = torch.exp(-(total / 2 - covariance).clamp_min(0.0))
     far = torch.exp(-(total / 2 + covariance).clamp_min(0.0))
     return _HALF_SIN_NORMALISATION * (near - far), _HALF_SIN_NORMALISATION * (near + far)

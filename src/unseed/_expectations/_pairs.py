@@ -77,7 +77,8 @@ class Expectations:
         ``pairs(left, right, angles, scratch, is_last=…)``: the `Moments` of every pair of points at these `Angles`, which are
         there to be overwritten. The last hidden layer needs no gap.
     of_covariance : callable or None
-        The same moments from a covariance matrix, in operations that can be differentiated: for choosing a network by gradient.
+        ``of_covariance(covariance, left, right, same)``: the same moments from covariances and the variances on both sides,
+        in operations that can be differentiated, for choosing a network by gradient; ``same`` says where both points are one.
     curve : str or None
         The function ``moments`` of `kernels/pairs.cu`, for kernels in one pass on a GPU.
     shallow_tangent : callable or None
@@ -90,7 +91,7 @@ class Expectations:
 
     points: Callable[[Tensor], Points]
     pairs: Callable[..., Moments]
-    of_covariance: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None
+    of_covariance: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
     curve: str | None = None
     shallow_tangent: Callable[..., Tensor] | None = None
     shallow_product: Callable[..., Tensor | None] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from unseed._results import FloatArray
+from unseed._threads import on_all_cores
 from unseed.errors import InvalidInputError
 from unseed.kernels._recursion import ntk_of_scales
 from unseed.networks import MLP
@@ -29,6 +30,7 @@ _SPREADS = 3.0, 1.5, 1.0, 5.0
 _WORST_CONDITION = math.log(1e10)  # diagonal of the kernel over what is added to it
 _FAILED = 1e10  # of a point where the kernel matrix cannot be factorised
 _GRID_SCALES, _GRID_RIDGES = (8.0, 3.0, 1.0, 0.3, 0.1), (1e-4, 3e-2, 0.5)
+_WHOLE_ROWS, _ROWS_OF_A_BLOCK = 1024, 32  # up to which a kernel is made and differentiated at once; else so many rows are
 _SHORTER = math.log(4.0)  # a restart begins at length scales this much shorter, with a tenth of the noise
 
 
@@ -116,6 +118,15 @@ class Optimum:
         return self.score - 0.5 * math.log(n) * (len(self.point) - 4) / n
 
     @property
+    def has_relevances(self) -> bool:
+        """Whether every feature has a scale of its own; one feature alone needs none."""
+        return len(self.point) - 3 == self.objective.X.shape[1]
+
+    def with_relevances(self) -> Optimum:
+        """The same function of the data, from where every feature may go its own way."""
+        return replace(self, point=np.concatenate([np.full(self.objective.X.shape[1], self.point[0]), self.point[1:]]))
+
+    @property
     def restart(self) -> FloatArray:
         """Where to look for structure that this ascent took for noise."""
         steps = np.array([_SHORTER] * (len(self.point) - 3) + [0.0, 0.0, -math.log(10.0)])
@@ -147,10 +158,10 @@ class ScaleObjective:
     architecture: Architecture
     criterion: Criterion
 
-    def kernel(self, point: Tensor) -> Tensor:
-        """NTK of the rows at a point. Shape (n, n)."""
+    def kernel(self, point: Tensor, rows: slice = slice(None)) -> Tensor:
+        """NTK of some rows and all at a point. Shape (n, n)."""
         scales, bias, weight = torch.exp(point[:-3]), torch.exp(point[-3]), torch.exp(point[-2])
-        return ntk_of_scales(self.X, scales, weight, bias, self.architecture.activation, self.architecture.depth)
+        return ntk_of_scales(self.X, scales, weight, bias, self.architecture.activation, self.architecture.depth, rows)
 
     def score(self, point: FloatArray) -> float:
         """Criterion with its prior, per row; a hopeless value where the matrix cannot be factorised."""
@@ -162,15 +173,18 @@ class ScaleObjective:
 
     def _evaluated(self, point: FloatArray, *, with_slope: bool) -> tuple[float, FloatArray]:
         leaf, hopeless = torch.tensor(point, device=self.X.device, requires_grad=with_slope), (-_FAILED, np.zeros_like(point))
+        in_blocks = self.X.device.type == "cpu" and len(self.X) > _WHOLE_ROWS
         with torch.set_grad_enabled(with_slope):
-            matrix, penalty = self._matrix(leaf)
+            kernel = self._kernel_in_blocks(leaf.detach()).requires_grad_(with_slope) if in_blocks else self.kernel(leaf)
+            matrix, penalty = self._matrix(kernel, leaf)
         found = self.criterion(matrix.detach(), self.labels)
         if found is None or not math.isfinite(found.value):
             return hopeless
         prior, slope = self._prior(point)
         if with_slope:
-            (through,) = torch.autograd.grad([matrix, penalty], leaf, [found.slope, -torch.ones_like(penalty)])
-            slope = through.cpu().numpy() + slope
+            asked, outer = [leaf, kernel] if in_blocks else [leaf], [found.slope, -torch.ones_like(penalty)]
+            through, *rest = torch.autograd.grad([matrix, penalty], asked, outer)
+            slope = through.cpu().numpy() + slope + (self._slope_in_blocks(leaf.detach(), *rest) if in_blocks else 0.0)
         return (found.value + prior - float(penalty.detach()), slope) if np.isfinite(slope).all() else hopeless
 
     def start(self, scale: float, ridge: float, n_scales: int = 1) -> FloatArray:
@@ -203,9 +217,34 @@ class ScaleObjective:
         )
         return Optimum(self, np.asarray(found.x), -float(found.fun))
 
-    def _matrix(self, point: Tensor) -> tuple[Tensor, Tensor]:
+    def _kernel_in_blocks(self, point: Tensor) -> Tensor:
+        """The kernel some rows at a time, which stay in the cache of a core. Shape (n, n)."""
+        kernel = torch.empty(len(self.X), len(self.X), dtype=self.X.dtype)
+
+        def fill(rows: slice) -> None:
+            with torch.no_grad():
+                kernel[rows] = self.kernel(point, rows)
+
+        on_all_cores(fill, self._blocks, self.X.device)
+        return kernel
+
+    def _slope_in_blocks(self, point: Tensor, slope: Tensor) -> FloatArray:
+        """Derivative along the point of what has this slope in the kernel."""
+
+        def through(rows: slice) -> Tensor:
+            leaf = point.clone().requires_grad_()
+            with torch.enable_grad():
+                (found,) = torch.autograd.grad(self.kernel(leaf, rows), leaf, slope[rows])
+            return found
+
+        return np.asarray(torch.stack(on_all_cores(through, self._blocks, self.X.device)).sum(0).numpy())
+
+    @property
+    def _blocks(self) -> list[slice]:
+        return [slice(start, start + _ROWS_OF_A_BLOCK) for start in range(0, len(self.X), _ROWS_OF_A_BLOCK)]
+
+    def _matrix(self, kernel: Tensor, point: Tensor) -> tuple[Tensor, Tensor]:
         """A, and what is taken off the score where a solve with it would lose digits."""
-        kernel = self.kernel(point)
         variation = _variation(kernel)
         noise = torch.exp(point[-1]) * torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
         condition = torch.log(kernel.diagonal().mean() / variation) - point[-1]

@@ -18,7 +18,7 @@ from unseed._random import Streams
 from unseed._results import FloatArray
 from unseed._selection.choice import CLOSE, AutoNetwork, Candidate, Selection
 from unseed._selection.objective import Architecture, Optimum, ScaleObjective, evidence, resolve_criterion
-from unseed._threads import on_all_cores, one_thread
+from unseed._threads import on_all_cores, one_thread, threads_for
 from unseed.kernels import PopulationKernel
 from unseed.networks import MLP
 
@@ -26,6 +26,7 @@ SIMPLE = tuple(Architecture(activation, 1) for activation in ("erf", "sin", "rel
 DEEPER = tuple(Architecture(activation, 2) for activation in ("erf", "relu"))
 _RELEVANCE_SCALES = (8.0, 2.0)
 _BRIEF, _SHORT, _LONG, _COMPARE, _POLISH = 12, 20, 60, 15, 20  # evaluations of an ascent
+_COMPARE_RELEVANCES, _LAST = 30, 10  # on many rows
 _KEPT = 3  # ascents that go on after the first evaluations
 _TOO_FAR_BEHIND = 0.1  # a common scale after the first evaluations: relevances do not pay
 _SAME_OPTIMUM = 0.02  # difference of scores below which two ascents of an architecture count as one
@@ -56,10 +57,12 @@ def select_network(
     distinct = _distinct_rows(X, labels)
     X, labels = X[distinct], labels[distinct]
     generator = streams.generator("selection")
-    criterion, subsets = resolve_criterion(options.criterion), [representative_rows(X, n, generator) for n in options.stages]
-    few, more, most = (ScaleObjective(X[rows], labels[rows], SIMPLE[0], criterion) for rows in subsets)
+    criterion, stages = resolve_criterion(options.criterion), options.stages(len(X))
+    subsets = [representative_rows(X, n, generator) for n in dict.fromkeys(stages)]
+    objectives = [ScaleObjective(X[rows], labels[rows], SIMPLE[0], criterion) for rows in subsets]
+    few, more, most, last = (objectives[min(place, len(objectives) - 1)] for place in range(len(stages)))
     with (progress or Progress()).steps("choosing the network", _ASCENTS) as step:
-        ranked = _Search(few, more, most, options.relevance, step).ranked()
+        ranked = _Search(few, more, most, last, options.relevance, step).ranked()
     candidates = [Candidate(one.network(), one.ridge() / n_rows, one.penalised) for one in ranked]
     return Selection(tuple(candidates), options.criterion)
 
@@ -161,11 +164,12 @@ _penalised = attrgetter("penalised")
 
 @dataclass(frozen=True)
 class _Search:
-    """The criterion on few rows, on more and on most; whether features may have scales of their own; what counts ascents."""
+    """The criterion on few rows and on more and more; whether features may have scales of their own; what counts ascents."""
 
     few: ScaleObjective
     more: ScaleObjective
     most: ScaleObjective
+    last: ScaleObjective
     with_relevance: bool
     step: Callable[..., None]
 
@@ -179,6 +183,8 @@ class _Search:
         if len(self.more.X) > len(self.few.X):
             found = self._all_on(self.more, _best_of_each_activation(found), _COMPARE)
         ranked = _distinct(found)
+        if len(self.last.X) > len(self.most.X):
+            return self._grown(*self._with_relevances(*ranked))
         return self._polished(*ranked) if len(self.most.X) > len(self.more.X) else ranked
 
     def _common_scale(self, objective: ScaleObjective) -> Optimum:
@@ -210,6 +216,20 @@ class _Search:
         rivals = [one for one in unlike[:1] if one.penalised > best.penalised - _UNDECIDED]
         finalists = self._all_on(self.most, [best, *rivals], _POLISH)
         return sorted(finalists, key=_penalised, reverse=True) + [one for one in others if one not in rivals]
+
+    def _with_relevances(self, best: Optimum, *others: Optimum) -> list[Optimum]:
+        """The best of two activations on many rows, which may see relevances that the first few did not."""
+        unlike = [one for one in others if one.architecture.activation != best.architecture.activation]
+        close = [best, *(one for one in unlike[:1] if one.penalised > best.penalised - CLOSE)]
+        wider = [one.with_relevances() for one in close if self.with_relevance and not one.has_relevances]
+        finalists = self._all_on(self.most, [*close, *wider], _COMPARE_RELEVANCES)
+        return sorted(finalists, key=_penalised, reverse=True) + [one for one in others if one not in close]
+
+    def _grown(self, best: Optimum, *others: Optimum) -> list[Optimum]:
+        """The winner from where it is on the most rows: the more there are, the finer what they tell from noise."""
+        with threads_for(len(self.last.X)):
+            grown = self._ascend(replace(self.last, architecture=best.architecture), best.point, _LAST)
+        return [grown, *others]
 
     def _restarted(self, found: Optimum) -> Optimum:
         """Look again for structure that an ascent may have taken for noise, a collapse above all."""

@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 
 from unseed._checks import check_whole_number
 from unseed._estimators import PNCRegressor
+from unseed._estimators.first_look import BEGIN_ROWS
 from unseed._estimators.training import PLAIN_NETWORK, RIVAL_ROWS, is_module
 from unseed._machine import resolve_device
 from unseed._random import Streams
@@ -44,7 +45,8 @@ TYPICAL_NETWORK = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=Tr
 """Stands for one that is yet to be chosen."""
 
 GROUPS = 2  # base and auxiliary network of every replicate
-_EVALUATIONS = (520, 48, 42)  # of the three stages of a choice: counted on four data sets, 430 to 640, 48 to 49, 42
+_EVALUATIONS = (520, 48, 42, 10)  # of the stages of a choice: counted on four data sets, 430 to 640, 48 to 49, 42
+_MORE_TO_POLISH = 50  # in the stage before the last, where there is a last one
 _CHECKED_ROWS = 1500  # of which posterior variances are looked at once, of errors and of the amplitude
 _MISFIT = 0.04  # seconds until curves are laid through their errors
 
@@ -157,15 +159,18 @@ class Job:
 
     @property
     def _choosing(self) -> list[Work]:
-        """Three stages; an evaluation is cubic in the rows of its stage."""
+        """Some stages; an evaluation is cubic in the rows of its stage."""
         if not self.chooses:
             return []
-        stages = [min(rows, self.rows) for rows in AutoNetwork().stages]
+        known = min(self.rows, BEGIN_ROWS) if isinstance(self.solver, Landmarks) else self.rows
+        stages = [min(rows, known) for rows in AutoNetwork().stages(known)]
         threads = min(2, torch.get_num_threads())  # climbs of the later stages run beside each other
         evaluations = _EVALUATIONS[0] * (stages[0] / 256) ** 2
         for before, rows, some in zip(stages, stages[1:], _EVALUATIONS[1:], strict=False):
             if rows > before:
                 evaluations += some * (rows / 256) ** 2.5 / threads
+        if stages[3] > stages[2]:
+            evaluations += _MORE_TO_POLISH * (stages[2] / 256) ** 2.5 / threads
         return [Work("evaluation", (evaluations,))]
 
 

@@ -161,9 +161,15 @@ def _constants(network: MLP) -> tuple[Expectations, float, float, float]:
 
 
 def ntk_of_scales(
-    X: Tensor, input_scale: Tensor, weight_std: Tensor, bias_scale: Tensor, activation: str, depth: int
+    X: Tensor,
+    input_scale: Tensor,
+    weight_std: Tensor,
+    bias_scale: Tensor,
+    activation: str,
+    depth: int,
+    rows: slice = slice(None),
 ) -> Tensor:
-    """NTK of the rows of X, biases started from N(0, 1), as a function of scales to be differentiated. Shape (n, n).
+    """NTK of some rows of X and all, biases started from N(0, 1), as a function of scales to be differentiated.
 
     ``input_scale`` is the relevance of every feature, (d,), or one for all, (1,). Nearly parallel points lose the digits that
     `pairs` takes pains to keep; a criterion does not need them.
@@ -173,10 +179,24 @@ def ntk_of_scales(
         able = tuple(one.name for one in ACTIVATIONS if one.expectations.of_covariance is not None)
         raise InvalidInputError(f"activation={activation!r} has no differentiable kernel; use one of {able}")
     scaled = X * input_scale
-    covariance = weight_std**2 * (scaled @ scaled.T) + bias_scale**2
+    covariance = weight_std**2 * (scaled[rows] @ scaled.T) + bias_scale**2
+    is_square = len(covariance) == len(X)
+    variance = covariance.diagonal() if is_square else weight_std**2 * scaled.square().sum(1) + bias_scale**2
+    same = torch.eye(len(X), dtype=torch.bool, device=X.device) if is_square else _same(rows, X)
     tangent = covariance
     for _ in range(depth):
-        value, derivative = moments(covariance)
+        value, derivative = moments(covariance, variance[rows, None], variance[None, :], same)
         covariance = weight_std**2 * value + bias_scale**2
         tangent = covariance + weight_std**2 * derivative * tangent
+        if is_square:
+            variance = covariance.diagonal()
+        else:
+            own, _ = moments(variance, variance, variance, torch.ones_like(variance, dtype=torch.bool))
+            variance = weight_std**2 * own + bias_scale**2
     return tangent
+
+
+def _same(rows: slice, X: Tensor) -> Tensor:
+    """Where a row meets itself. Shape (n_rows, n)."""
+    places = torch.arange(len(X), device=X.device)
+    return places[rows, None] == places

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.exceptions import ConvergenceWarning
 
 from unseed import MLP, AllRows, Landmarks, PNCRegressor
+from unseed._solvers.kernel_rows import HeldRows
 from unseed.errors import InvalidInputError
 
 RELU = MLP(depth=1, activation="relu", bias_scale=1.0, scale_inputs=True)
@@ -112,6 +114,59 @@ def test_a_saved_model_says_the_same(three_thousand, tmp_path):
         ):
             np.testing.assert_array_equal(mine, theirs)
     assert str(again.diagnose(points)) == str(model.diagnose(points))
+
+
+def test_a_matrix_in_memory_multiplies_as_one_that_is_computed_anew():
+    X, y = rows(1300)  # three strips, the last one short
+    kept = regressor(AllRows(landmarks=300)).fit(X, y)._replicates.trained
+    anew, held = kept.rows, HeldRows.of(kept.rows)
+    columns = torch.from_numpy(np.random.default_rng(0).standard_normal((1300, 3)))
+    scale = float(kept.spaces(kept.rows.X)[1].max())
+    for mine, exact in (
+        (held.product(columns), anew.product(columns)),
+        (held.smooth(kept.landmarks.factor, columns), anew.smooth(kept.landmarks.factor, columns)),
+    ):
+        assert float((mine - exact).abs().max()) < 1e-7 * scale * len(X) ** 0.5
+    assert len(held.strips) == 3
+    assert held.strips[0].dtype == torch.float32
+
+
+def test_without_memory_for_a_matrix_the_answers_are_the_same(monkeypatch):
+    X, y = rows(800)
+    with_matrix = regressor("all_rows").fit(X, y).predict_interval(X[:50])
+    monkeypatch.setattr("unseed._solvers.kernel_rows.available_bytes", lambda device: 10_000)
+    assert HeldRows.of(regressor("all_rows").fit(X, y)._replicates.trained.rows) is None
+    for mine, theirs in zip(regressor("all_rows").fit(X, y).predict_interval(X[:50]), with_matrix, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-4)
+
+
+def test_auto_goes_from_one_solver_to_the_next_without_a_jump(monkeypatch):
+    X, y = rows(1500)
+    points, _ = rows(200, seed=1)
+    answers = []
+    for most, on_all in ((2000, 2000), (1000, 2000), (1000, 1000)):
+        monkeypatch.setattr("unseed.engines._solver._EXACT_ROWS", most)
+        monkeypatch.setattr("unseed.engines._solver._ALL_ROWS", on_all)
+        model = regressor("auto").fit(X, y)
+        answers.append((model.solver_, model.get_prediction(points)))
+    assert [type(solver).__name__ for solver, _ in answers] == ["Exact", "AllRows", "Landmarks"]
+    (_, exact), (_, iterated), (_, summed) = answers
+    half_width = 1.96 * exact.standard_error
+    assert (np.abs(iterated.mean - exact.mean) / half_width).max() < 0.05
+    assert (np.abs(summed.mean - exact.mean) / half_width).max() < 0.5
+    widths = [np.mean(one.standard_error) for one in (exact, iterated, summed)]
+    assert 0.95 < widths[1] / widths[0] < 1.05
+    # A rough kernel expects more of a smooth function than it has; landmarks see how much, and count no more than that.
+    assert 0.65 < widths[2] / widths[0] < 1.05
+
+
+def test_iterations_that_nobody_asked_for_and_that_do_not_end_give_way_to_sums(monkeypatch):
+    X, y = rows(1500)
+    monkeypatch.setattr("unseed.engines._solver._EXACT_ROWS", 1000)
+    monkeypatch.setattr("unseed.engines._iterated._MAX_ITERATIONS", 0)
+    model = regressor("auto").fit(X, y)
+    np.testing.assert_array_equal(model.predict(X[:20]), regressor("landmarks").fit(X, y).predict(X[:20]))
+    assert type(model.solver_) is Landmarks
 
 
 def test_the_truth_is_covered():

@@ -359,6 +359,7 @@ def test_a_damaged_model_is_refused(damage, model, tmp_path, monkeypatch, capsys
 
 def test_many_rows_are_summed_up(tmp_path, monkeypatch):
     monkeypatch.setattr("unseed.engines._solver._EXACT_ROWS", 100)
+    monkeypatch.setattr("unseed.engines._solver._ALL_ROWS", 150)
     towns(160).to_csv(tmp_path / "towns.csv", index=False)
     invoke("fit", tmp_path / "towns.csv", "--target", "rent", "--drop", "cost", "--out", tmp_path / "m")
     assert isinstance(PNCRegressor.load(tmp_path / "m").solver_, unseed.Landmarks)
@@ -430,7 +431,7 @@ def test_the_help_of_fit_states_the_rules():
         "become days since",
         "one column of 0 and 1 for each value",
         "is refused with its row and column",
-        "10,000 rows",
+        "50,000 rows",
     ):
         assert rule in said
 

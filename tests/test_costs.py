@@ -211,7 +211,8 @@ def little_memory(monkeypatch):
     """Half a gigabyte, wherever it is asked for."""
     for where in (machine, plans):
         monkeypatch.setattr(where, "available_bytes", lambda device: 5 * 10**8)
-    monkeypatch.setattr("unseed_app.commands.fit.available_bytes", lambda device: 5 * 10**8)
+    for where in ("unseed_app.commands.fit", "unseed.engines._solver"):
+        monkeypatch.setattr(f"{where}.available_bytes", lambda device: 5 * 10**8)
 
 
 def test_a_shortage_names_what_would_fit(little_memory):
@@ -238,8 +239,10 @@ def test_a_shortage_of_finite_networks_names_a_width(little_memory):
 
 
 def test_choosing_the_network_is_counted_and_bounded():
-    small, large = (forecast(Job.of(PNCRegressor(device="cpu"), n, 4), RATES).choosing for n in (2000, 200_000))
-    assert 0 < small == large
+    few, more, many, most = (
+        forecast(Job.of(PNCRegressor(device="cpu"), n, 4), RATES).choosing for n in (2000, 4000, 200_000, 2_000_000)
+    )
+    assert 0 < few == more < many == most
 
 
 def test_rates_are_positive_on_any_machine():

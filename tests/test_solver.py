@@ -427,3 +427,27 @@ def test_rows_without_noise_are_explained(function):
     prediction = model.predict_interval(X, kind="prediction")[1]
     assert np.isfinite(error).all()
     assert (prediction[:, 0] <= prediction[:, 1]).all()  # not NaN
+
+
+def test_a_time_budget_buys_landmarks(monkeypatch):
+    X, y = rows(20_000)
+    options = {"network": RELU, "regularization": 1e-3, "random_state": 0}
+    monkeypatch.setattr("unseed.engines._row_sums._seconds_of_a_product", lambda device: 1e-10)
+    counts = [PNCRegressor(solver=Landmarks(time_budget=t), **options).fit(X, y).solver_ for t in (1.0, 4.0)]
+    # 0.7 t seconds at 1e-10 a product: √(0.7 t · 1e10 / 20,000) landmarks, less what the choice took, which is nothing here
+    assert [solver.count for solver in counts] == pytest.approx([591, 1183], rel=0.05)
+    assert all(solver.time_budget is None for solver in counts)
+
+
+def test_a_trial_says_how_long_adding_up_takes():
+    from unseed.engines._row_sums import _seconds_of_a_product
+
+    assert 1e-13 < _seconds_of_a_product(torch.device("cpu")) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({"time_budget": 0}, "time_budget=0"), ({"count": 5, "time_budget": 3}, "give one of them")]
+)
+def test_a_time_budget_that_cannot_be_is_refused(options, words):
+    with pytest.raises(InvalidInputError, match=words):
+        Landmarks(**options)

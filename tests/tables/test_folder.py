@@ -72,7 +72,7 @@ def test_many_rows_are_summed_up(tmp_path):
     path = tmp_path / "rows"
     path.mkdir()
     rows(10_500).drop(columns="colour").to_parquet(path / "rows.parquet", row_group_size=4000, index=False)
-    fit(TableFile(path), "y", None, tmp_path / "model", quiet(), **OPTIONS)
+    fit(TableFile(path), "y", None, tmp_path / "model", quiet(), solver="landmarks", **OPTIONS)
     model = TableModel.load(tmp_path / "model")
     assert model.rows == model.estimator.n_rows_ == 10_500
     assert isinstance(model.estimator.solver_, Landmarks)

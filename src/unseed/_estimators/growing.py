@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from unseed._checks import check_flag, fault_of
@@ -141,29 +143,53 @@ class GrowingRegressor(IntervalRegressor):
         self.solver_ = resolve_solver(self.solver, resolve_engine(self.engine), len(data.X), data.device)
         if isinstance(self.solver_, Exact):
             self._train_exactly(data)
-            return
-        landmarks = Landmarks(self.solver_.landmarks) if isinstance(self.solver_, AllRows) else self.solver_
-        look = FirstLook(data.streams.seed).plus(data.X, data.y)
-        begun = self._begun(landmarks, look, data.streams, data.device, data.progress)
-        with data.progress.steps("adding rows", -(-len(data.X) // ROWS_AT_A_TIME)) as step:
-            summed = begun.plus(data.X, data.y, step)
-        if isinstance(self.solver_, AllRows):
-            self._take(summed, solved_on_all_rows(summed, data, self.solver_))
-            self.solver_ = AllRows(self.solver_.tolerance, max(summed.sums.spaces.sizes))
-            return
+        elif isinstance(self.solver_, Landmarks):
+            self._train_on_sums(data, self.solver_)
+        else:
+            self._train_on_all(data, self.solver_)
+
+    def _train_on_all(self, data: TrainingData, solver: AllRows) -> None:
+        """By iterations; where it was left to us, and they do not come to an end, by sums."""
+        summed = self._added(Landmarks(solver.landmarks), data, alone=True)
+        with warnings.catch_warnings():
+            if self.solver == "auto":
+                warnings.simplefilter("error", ConvergenceWarning)
+            try:
+                solved = solved_on_all_rows(summed, data, solver)
+            except ConvergenceWarning:
+                self._train_on_sums(data, Landmarks())
+                return
+        self._take(summed, solved)
+        self.solver_ = AllRows(solver.tolerance, max(summed.sums.spaces.sizes))
+
+    def _train_on_sums(self, data: TrainingData, solver: Landmarks) -> None:
+        summed = self._added(solver, data, alone=False)
         if len(data.X) > BEGIN_ROWS:
             self._summed = summed
         else:
             self._held = data.X, data.y
         self._take(summed)
 
+    def _added(self, solver: Landmarks, data: TrainingData, *, alone: bool) -> SummedRows:
+        look = FirstLook(data.streams.seed).plus(data.X, data.y)
+        begun = self._begun(solver, look, data.streams, data.device, data.progress, alone=alone)
+        with data.progress.steps("adding rows", -(-len(data.X) // ROWS_AT_A_TIME)) as step:
+            return begun.plus(data.X, data.y, step)
+
     def _begun(
-        self, solver: Landmarks, look: FirstLook, streams: Streams, device: torch.device, progress: Progress
+        self,
+        solver: Landmarks,
+        look: FirstLook,
+        streams: Streams,
+        device: torch.device,
+        progress: Progress,
+        *,
+        alone: bool = False,
     ) -> SummedRows:
         X, y = look.rows()
         data = TrainingData(X, y, Scaling.fit(X, y, active=bool(self.standardize)), streams, device, progress)
         method = resolve_interval(self.interval, look.n_rows, has_posterior=True)
-        return SummedRows.begun(self, method, solver, data, look.n_rows)
+        return SummedRows.begun(self, method, solver, data, look.n_rows, alone=alone)
 
     def _solver_of_many(self, n_rows: int, device: torch.device) -> Landmarks | None:
         """Landmarks, where so many rows are not held; refused where there is no memory for as many as were asked for."""

@@ -70,14 +70,14 @@ class PNCRegressor(GrowingRegressor):
     verbose : bool, default=False
         Show what is being done and how far it is.
     noise : {"auto", "constant", "varying"}, default="auto"
-        Whether the noise variance of prediction intervals may differ over x; ``"auto"`` lets it where leave-one-out errors
-        speak for it.
+        Whether the noise variance may differ over x; ``"auto"`` lets it where leave-one-out errors speak for it.
     calibration : {"auto", "conformal", "normal"}, default="auto"
         Prediction intervals from quantiles of leave-one-out errors, or of the normal law. ``"auto"`` is conformal from 60
         rows on, where training converges.
     solver : {"auto", "exact", "all_rows", "landmarks"} or object, default="auto"
         How many rows are handled: all in a matrix; all, by iterations (`fit` only; see `AllRows`); or summed up in the
-        space of some landmarks (see `Landmarks`). ``"auto"`` is exact up to 10,000 rows (30,000 on a GPU) and sums up more.
+        space of some landmarks (see `Landmarks`). ``"auto"`` is exact up to 10,000 rows (50,000 on a GPU), iterates up to
+        50,000, and sums up more or where memory is short.
     loss : str or Loss, default="squared"
         What a prediction costs that misses its label: so far the square, or a `Loss` of your own that is a multiple of it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from unseed._predictors import CheckedRows, PNCReplicates
 from unseed._resampling import HashedPlan
 from unseed._results import FloatArray
 from unseed._scaling import Scaling
-from unseed._selection import AutoNetwork, Candidate, Choice, Selection
+from unseed._selection import Candidate, Choice, Selection
 from unseed._state import Record, State
 from unseed.engines import (
     ROWS_AT_A_TIME,
@@ -34,8 +35,8 @@ from unseed.networks import MLP, InitialMean, resolve_activation, restore_initia
 if TYPE_CHECKING:
     from unseed._estimators.pnc import PNCRegressor
 
-_CHOOSING_ROWS_ON_A_GPU = 4000
 _CANDIDATES_PER_LANDMARK = 2
+_FOR_THE_ROWS, _AT_LEAST = 0.7, 0.1  # of the time that is left once a network is chosen; of all that was given
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,21 @@ class SummedRows:
 
     @classmethod
     def begun(
-        cls, estimator: PNCRegressor, method: IntervalMethod, solver: Landmarks, data: TrainingData, n_rows: int
+        cls, estimator: PNCRegressor, method: IntervalMethod, solver: Landmarks, data: TrainingData, n_rows: int, *, alone: bool
     ) -> SummedRows:
-        """On some rows: units, network, landmarks; nothing is added up yet. ``n_rows`` is how many are expected."""
-        loss, plan = resolve_loss(estimator.loss), hashed_plan(method, data.streams)
+        """On some rows: units, network, landmarks; nothing is added up yet. ``n_rows`` is how many are expected.
+
+        ``alone`` says whether the network that was chosen has no other beside it.
+        """
+        begun, loss, plan = time.perf_counter(), resolve_loss(estimator.loss), hashed_plan(method, data.streams)
         check_pnc(estimator, KernelEngine(), method, plan.reference, n_rows)
         check_labels(loss, data.labels)
         _count_that_fits(solver, plan, data, n_rows, 1)  # before seconds go into the choice of a network
-        choice = choose_for_pnc(estimator, KernelEngine(), method, loss, data, _network_to_choose(estimator.network, data))
+        choice = choose_for_pnc(estimator, KernelEngine(), method, loss, data, estimator.network)
         half_curvature = check_trainable(loss) / 2
-        networks, start = _networks_of(choice, choice.regularization / half_curvature, len(data.X))
+        networks, start = _networks_of(choice, choice.regularization / half_curvature, len(data.X), alone=alone)
         mean = mean_of_starts(estimator.initial_mean, KernelEngine(), choice.network, data)
-        count = _count_that_fits(solver, plan, data, n_rows, len(networks))
+        count = _count_that_fits(solver, plan, data, n_rows, len(networks), time.perf_counter() - begun)
         chosen = data.streams.generator("landmarks").permutation(len(data.X))[: _CANDIDATES_PER_LANDMARK * count]
         spaces = spaces_among(data.inputs[torch.from_numpy(np.sort(chosen)).to(data.device)], networks, count)
         sums = RowSums.none(spaces, plan, data.scaling.n_outputs)
@@ -133,8 +137,16 @@ class SummedRows:
 
     def fitted(self) -> LandmarkReplicates:
         """Networks of every replicate."""
-        per_row = None if self.given is None else self.half_curvature / self.given
-        return self.sums.fitted(self.start, None if per_row is None else per_row / self.sums.n_rows)
+        return self.sums.fitted(self.start, self._given_amplitude)
+
+    def fitted_as_begun(self) -> LandmarkReplicates:
+        """The same with the noise that the choice of the network has found, which does not change with the number of rows."""
+        return self.sums.fitted(self.start, self._given_amplitude or self.start[0])
+
+    @property
+    def _given_amplitude(self) -> float | None:
+        """Over the noise, where the user gave λ_n."""
+        return None if self.given is None else self.half_curvature / self.given / self.sums.n_rows
 
     def solved(self, trained: LandmarkReplicates | AllRowsReplicates | None = None) -> tuple[PNCReplicates, Choice]:
         """Predictors of every replicate, by networks that were fitted, and the choice with the λ that all rows speak for."""
@@ -151,28 +163,26 @@ class SummedRows:
         return replicates, replace(self.choice, regularization=ridge if self.given is None else self.given)
 
 
-def _count_that_fits(solver: Landmarks, plan: HashedPlan, data: TrainingData, n_rows: int, n_spaces: int) -> int:
-    """Landmarks of each space; a sentence where there is no memory for them."""
-    count = solver.count or landmark_count(n_rows, n_spaces, data.device)
+def _count_that_fits(
+    solver: Landmarks, plan: HashedPlan, data: TrainingData, n_rows: int, n_spaces: int, spent: float = 0.0
+) -> int:
+    """Landmarks of each space, when so many seconds have been spent; a sentence where there is no memory for them."""
+    budget = solver.time_budget
+    seconds = None if budget is None else _FOR_THE_ROWS * max(budget - spent, _AT_LEAST * budget)
+    count = solver.count or landmark_count(n_rows, n_spaces, data.device, seconds)
     n_summands = len(plan.weights(0, 1))
     landmark_memory(n_rows, n_summands, [min(count, len(data.X))] * n_spaces).check(data.device)
     return count
 
 
-def _network_to_choose(network: object, data: TrainingData) -> object:
-    """On a GPU a choice on more rows takes no longer."""
-    is_left_to_us = isinstance(network, str) and data.device.type == "cuda"
-    return AutoNetwork(max_rows=_CHOOSING_ROWS_ON_A_GPU) if is_left_to_us else network
-
-
-def _networks_of(choice: Choice, ridge: float, n_rows: int) -> tuple[list[MLP], tuple[float, ...]]:
+def _networks_of(choice: Choice, ridge: float, n_rows: int, *, alone: bool) -> tuple[list[MLP], tuple[float, ...]]:
     """The network that was chosen, and beside it the best of the other kind, with kinks or without; amplitudes to begin with.
 
     What a smooth network cannot say of a function a rough one can, and the rows of all decide how much each counts.
     """
     assert isinstance(choice.network, MLP)
     found = [choice.network], [1 / (ridge * n_rows)]
-    other = None if choice.selection is None else _other_kind(choice.selection)
+    other = None if alone or choice.selection is None else _other_kind(choice.selection)
     if other is not None:
         found = [*found[0], other.network], [*found[1], 1 / (other.regularization * n_rows)]
     return found[0], tuple(found[1])

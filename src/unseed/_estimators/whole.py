@@ -16,4 +16,4 @@ def solved_on_all_rows(summed: SummedRows, data: TrainingData, solver: AllRows) 
     X = torch.tensor(summed.scaling.to_network(data.X), device=data.device)
     labels = torch.tensor(summed.scaling.to_labels(data.y), device=data.device) - summed.mean(data.X, X)
     with data.progress.steps("conjugate gradients", None) as step:
-        return summed.solved(AllRowsReplicates.solve(summed.fitted(), X, labels, solver.tolerance, step))
+        return summed.solved(AllRowsReplicates.solve(summed.fitted_as_begun(), X, labels, solver.tolerance, step))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unseed._findings import Finding
 from unseed._solvers.cholesky import packed, unpacked
-from unseed._solvers.kernel_rows import KernelRows
+from unseed._solvers.kernel_rows import HeldRows, KernelRows
 from unseed._solvers.landmarks import Spaces
 from unseed._state import Record, State
 from unseed.engines._iterated import Iterated, Solution
@@ -24,6 +24,9 @@ from unseed.errors import NotAvailableError
 
 _TELLING = 16
 """Probes that are no landmarks: with fewer of them all probes are taken."""
+
+_ROUNDED = 1e-5
+"""A tolerance that products in float32 reach safely."""
 
 _AT_A_LANDMARK = 1e-8  # of the mean of what the landmarks leave out
 
@@ -61,7 +64,8 @@ class AllRowsReplicates(Trained):
     ) -> AllRowsReplicates:
         """For rows (n, d) and labels (n, n_outputs): those that the landmarks have seen, in their order."""
         rows = KernelRows(landmarks.spaces, X)
-        found = Solution.of(landmarks, rows, labels, tolerance, report)
+        held = HeldRows.of(rows) if tolerance >= _ROUNDED else None
+        found = Solution.of(landmarks, rows, held or rows, labels, tolerance, report)
         amplitude, widening = found.amplitude(labels), Widening.of(landmarks)
         left_out, shape = left_out_at_kept(landmarks), widening.shape(landmarks)
         is_apart = left_out > _AT_A_LANDMARK * left_out.mean()  # a landmark's own row is no new point to the landmarks

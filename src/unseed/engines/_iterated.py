@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from unseed._solvers import conjugate_gradients
-from unseed._solvers.kernel_rows import KernelRows
+from unseed._solvers.kernel_rows import HeldRows, KernelRows
 from unseed.engines._landmarks import LandmarkReplicates
 
-_MAX_ITERATIONS = 200
+_MAX_ITERATIONS = 60
 _FEWEST_PROBES, _MOST_PROBES, _PROBED_PAIRS = 64, 256, 2.5e9
 _HARDER, _BEYOND = 16, 1.25
 
@@ -67,23 +67,31 @@ class Solution:
 
     @classmethod
     def of(
-        cls, landmarks: LandmarkReplicates, rows: KernelRows, labels: Tensor, tolerance: float, report: Callable[[], None]
+        cls,
+        landmarks: LandmarkReplicates,
+        rows: KernelRows,
+        products: KernelRows | HeldRows,
+        labels: Tensor,
+        tolerance: float,
+        report: Callable[[], None],
     ) -> Solution:
-        """For labels (n, n_outputs). A warning says where the residual has not fallen to the tolerance."""
+        """For labels (n, n_outputs); ``products`` multiplies by K̂ and by its approximate inverse.
+
+        A warning says where the residual has not fallen to the tolerance.
+        """
         places = _probes(len(landmarks.kept.X), len(labels)).to(labels.device)
         probes = landmarks.kept.positions[places]
         units = labels.new_zeros(len(labels), len(places))
         units[probes, torch.arange(len(places), device=labels.device)] = 1.0
         points = _harder_points(landmarks)
         cross = rows.cross(points)
-        start = rows.smooth(landmarks.factor, cross)
-        rest = cross - rows.product(start).add_(
-            start
-        )  # as small as what landmarks leave out, and so are errors of its solution
+        start = products.smooth(landmarks.factor, cross)
+        # As small as what landmarks leave out, and so are errors of its solution.
+        rest = cross - products.product(start).add_(start)
         found = conjugate_gradients(
-            lambda columns: rows.product(columns).add_(columns),
+            lambda columns: products.product(columns).add_(columns),
             torch.cat([labels, units, rest], dim=1),
-            lambda columns: rows.smooth(landmarks.factor, columns),
+            lambda columns: products.smooth(landmarks.factor, columns),
             tolerance=tolerance,
             max_iterations=_MAX_ITERATIONS,
             report=report,
@@ -93,7 +101,7 @@ class Solution:
         n_columns = [labels.shape[1], len(places), len(points)]
         dual, inverse, solved = found.solution.split(n_columns, dim=1)  # type: ignore[no-untyped-call]
         posterior = landmarks.spaces(points)[1] - (cross * start).sum(0) - ((start + solved) * rest).sum(0)
-        return cls(dual.contiguous(), probes, places, inverse, points, posterior, convergence)
+        return cls(dual.clone(memory_format=torch.contiguous_format), probes, places, inverse, points, posterior, convergence)
 
     @property
     def curvature(self) -> Tensor:

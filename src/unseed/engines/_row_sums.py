@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,6 +20,8 @@ from unseed.engines._landmarks import KeptRows, LandmarkReplicates
 from unseed.networks import MLP
 
 ROWS_AT_A_TIME = 8192
+_FEWEST_TO_BUY, _MOST_TO_BUY = 64, 16_384
+_TRIAL_ROWS, _TRIAL_FEATURES = 4096, 1024
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class RowSums:
             spaces,
             explained.equations.factor,
             torch.stack(coefficients),
-            explained.coefficients,
+            explained.coefficients.clone(memory_format=torch.contiguous_format),
             explained.noise,
             explained.residual_variance(),
             _missed_share(spaces, explained, half, self.kept.X),
@@ -144,10 +147,29 @@ def _missed_share(spaces: Spaces, whole: Explained, half: Explained, X: Tensor) 
     return (raised * found / expected.clamp_min(torch.finfo(found.dtype).tiny)).clamp_max(1.0)
 
 
-def landmark_count(n_rows: int, n_spaces: int, device: torch.device) -> int:
-    """Landmarks of each space: as many as keep the sums to a minute or so on two cores, a few seconds on a GPU."""
-    fewest, most, budget = (2048, 4096, 2.0e13) if device.type == "cuda" else (512, 1536, 1.0e12)
+def landmark_count(n_rows: int, n_spaces: int, device: torch.device, seconds: float | None = None) -> int:
+    """Landmarks of each space: as many as keep the sums to a minute or so on two cores, a few seconds on a GPU.
+
+    Or to the seconds that are given, by a trial of how fast rows are added up here.
+    """
+    fewest, most, budget = (2048, 4096, 6.8e13) if device.type == "cuda" else (512, 1536, 1.0e12)
+    if seconds is not None:
+        fewest, most, budget = _FEWEST_TO_BUY, _MOST_TO_BUY, seconds / _seconds_of_a_product(device)
     return int(min(most, max(fewest, math.sqrt(budget / n_rows) / n_spaces)))
+
+
+def _seconds_of_a_product(device: torch.device) -> float:
+    """Of adding up rows, for every row and pair of features: whitening and sums, the quicker of two goes."""
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(_TRIAL_ROWS, _TRIAL_FEATURES, generator=generator, dtype=torch.float64).to(device)
+    root, weights = torch.eye(_TRIAL_FEATURES).to(features), torch.ones(_TRIAL_ROWS).to(features)
+    taken = []
+    for _ in range(2):
+        start = time.perf_counter()
+        white = torch.linalg.solve_triangular(root, features, upper=True, left=False)
+        float(Sums.of(white, features[:, :1], weights).inner[0, 0])  # waits for a GPU
+        taken.append(time.perf_counter() - start)
+    return min(taken) / features.numel() / _TRIAL_FEATURES
 
 
 def spaces_among(candidates: Tensor, networks: Sequence[MLP], count: int) -> Spaces:

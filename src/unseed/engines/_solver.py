@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import torch
 
 from unseed._checks import check_number, check_whole_number
+from unseed._machine import available_bytes
 from unseed.engines._protocol import Engine
 from unseed.errors import InvalidInputError
 
-_EXACT_ROWS, _EXACT_ROWS_ON_A_GPU = 10_000, 30_000
-"""Up to here ``"auto"`` holds all rows at once."""
+_EXACT_ROWS, _EXACT_ROWS_ON_A_GPU, _ALL_ROWS = 10_000, 30_000, 50_000
+"""Up to here ``"auto"`` holds all rows at once, and their matrix where there is memory for it."""
+
+_BYTES_OF_A_PAIR, _BYTES_OF_A_PAIR_ON_A_GPU = 4, 32  # of rows; where so much is not free, rows are summed up
 
 _FEWEST_ROWS = 64
 
@@ -37,18 +40,34 @@ class Landmarks:
     count : int or None
         Landmarks of each network; fewer where the others add nothing. None has as many as cost about a minute on two cores, or
         a few seconds on a GPU.
+    time_budget : float or None
+        Seconds that a fit may take, as well as this machine tells in a trial: as many landmarks as that buys. The fitted
+        ``solver_`` has their number.
 
     Examples
     --------
     >>> Landmarks(count=1024)
     Landmarks(count=1024)
+    >>> Landmarks(time_budget=600)
+    Landmarks(time_budget=600)
     """
 
     count: int | None = None
+    time_budget: float | None = None
 
     def __post_init__(self) -> None:
         if self.count is not None:
             check_whole_number("count", self.count, at_least=2, reason="one function is no space")
+        if self.time_budget is not None:
+            check_number("time_budget", self.time_budget, above=0)
+            if self.count is not None:
+                raise InvalidInputError(
+                    f"Landmarks(count={self.count}, time_budget={self.time_budget:g}): either says how many there are: "
+                    "give one of them"
+                )
+
+    def __repr__(self) -> str:
+        return f"Landmarks(count={self.count})" if self.time_budget is None else f"Landmarks(time_budget={self.time_budget:g})"
 
 
 @dataclass(frozen=True)
@@ -111,8 +130,7 @@ def resolve_solver(solver: str | Solver, engine: Engine, n_rows: int, device: to
     check_solver(solver)
     can_sum = engine.is_infinite and engine.converges
     if isinstance(solver, str) and solver == "auto":
-        most = _EXACT_ROWS_ON_A_GPU if device.type == "cuda" else _EXACT_ROWS
-        return Landmarks() if can_sum and n_rows > most else Exact()
+        return _solver_for(n_rows, device) if can_sum else Exact()
     found = SOLVERS[solver]() if isinstance(solver, str) else solver
     if not isinstance(found, Exact) and not can_sum:
         raise InvalidInputError(
@@ -124,3 +142,14 @@ def resolve_solver(solver: str | Solver, engine: Engine, n_rows: int, device: to
             "solver='exact'"
         )
     return found
+
+
+def _solver_for(n_rows: int, device: torch.device) -> Solver:
+    """Rows that are too many for a factorisation, or for memory, by iterations; more of them by landmarks."""
+    on_gpu = device.type == "cuda"
+    if n_rows <= (_EXACT_ROWS_ON_A_GPU if on_gpu else _EXACT_ROWS):
+        return Exact()
+    needed = (_BYTES_OF_A_PAIR_ON_A_GPU if on_gpu else _BYTES_OF_A_PAIR) * n_rows**2
+    if n_rows > _ALL_ROWS or needed > available_bytes(device):
+        return Landmarks()
+    return Exact() if on_gpu else AllRows()

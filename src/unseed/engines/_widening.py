@@ -42,7 +42,8 @@ class Widening:
         factor = landmarks.factor.tril()
         inner = factor @ factor.T
         inner.diagonal().add_(spread - 1)
-        return cls(torch.linalg.cholesky(inner) / spread**0.5, spread)
+        root = torch.linalg.cholesky(inner) / spread**0.5
+        return cls(root.contiguous(), spread)  # solves depend on the order in memory, in their last bits
 
     def shape(self, landmarks: LandmarkReplicates) -> Tensor:
         """At the kept rows, each without its own label. Shape (n_kept,)."""

@@ -273,8 +273,16 @@ class TestInput:
         for interval in ("auto", "batching", "half_sampling", "cheap_bootstrap", "infinitesimal_jackknife"):
             with pytest.raises(InvalidInputError, match="n_samples=1"):
                 PNCRegressor(interval=interval).fit(X[:1], Y[:1])
-        two = PNCRegressor(random_state=0).fit(X[:2], Y[:2])
-        assert np.isfinite(two.get_prediction(X_NEW).conf_int()).all()
+        two = PNCRegressor(random_state=0).fit(X[:2], Y[:2]).get_prediction(X_NEW)
+        assert np.isfinite(two.mean).all()  # and of the truth two rows say nothing: no end, and no NaN
+        for bounds in (two.conf_int(), two.pred_int(), two.simultaneous()):
+            assert_array_equal(bounds, np.tile([-np.inf, np.inf], (len(X_NEW), 1)))
+
+    @pytest.mark.parametrize("interval", ["auto", "truth", "sectioning"])
+    def test_three_rows_are_enough_for_an_interval_with_ends(self, interval):
+        three = PNCRegressor(interval=interval, random_state=0).fit(X[:3], Y[:3])
+        assert three.interval_.batches == 3
+        assert np.isfinite(three.get_prediction(X_NEW).conf_int()).all()
 
     def test_duplicate_rows_count_as_rows(self):
         twice = PNCRegressor(

@@ -146,12 +146,16 @@ class Quadratic:
 
     @classmethod
     def of(cls, X: FloatArray, errors: FloatArray) -> Quadratic:
-        """Least squares."""
+        """Least squares, less what comes of noise alone: the coefficient's square is unbiased, or zero where that is less."""
         plain = cls(X.mean(axis=0), _scale(X), 1.0, 0.0)
         squared = plain(X)
         centred = squared - squared.mean()
         power = float(centred @ centred)
-        return cls(plain.middle, plain.scale, float(centred @ errors) / power if power > 0 else 0.0, float(squared.mean()))
+        fitted = float(centred @ errors) / power if power > 0 else 0.0
+        left = errors - errors.mean() - fitted * centred
+        chance = float(left @ left) / max(len(X) - 2, 1) / power if power > 0 else 0.0
+        coefficient = float(np.copysign(np.sqrt(max(fitted**2 - chance, 0.0)), fitted))
+        return cls(plain.middle, plain.scale, coefficient, float(squared.mean()))
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """The structure at points. Shape (n_points,)."""

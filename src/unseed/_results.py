@@ -229,10 +229,11 @@ class Prediction:
         pointwise = two_sided_quantile(level, self.degrees_of_freedom)
         bonferroni = two_sided_quantile(1 - (1 - level) / max(n_points, 1), self.degrees_of_freedom)
         quantiles: Any = bonferroni
-        if self.joint_law is not None and 1 < n_points <= MAX_JOINT_POINTS and can_be_simulated(level):
+        is_finite = bool(np.isfinite(self.standard_error).all())
+        if self.joint_law is not None and is_finite and 1 < n_points <= MAX_JOINT_POINTS and can_be_simulated(level):
             errors = self.standard_error.reshape(n_points, -1).T  # (n_outputs, n_points)
             laws = zip(self.joint_law.covariance(), errors, strict=True)
-            simulated = np.array([quantile_of_largest(*law, level) for law in laws])
+            simulated = np.array([quantile_of_largest(*law, level, self.degrees_of_freedom) for law in laws])
             quantiles = np.clip(simulated if self.mean.ndim > 1 else simulated[0], pointwise, bonferroni)
         return self._bounds(quantiles * self.standard_error)
 

@@ -21,7 +21,7 @@ def check_whole_number(name: str, value: Any, at_least: int, reason: str = "") -
 
 def check_number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
     """Return a finite number above, or at least, a bound."""
-    fits = _is_number(value) and math.isfinite(value)
+    fits = is_number(value) and math.isfinite(value)
     if not fits or (above is not None and not value > above) or (at_least is not None and not value >= at_least):
         bound = f" > {above:g}" if above is not None else f" >= {at_least:g}" if at_least is not None else ""
         raise InvalidInputError(f"{name}={value!r} must be a finite number{bound}")
@@ -30,14 +30,14 @@ def check_number(name: str, value: Any, *, above: float | None = None, at_least:
 
 def check_share(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1."""
-    if not _is_number(value) or not 0.0 < value < 1.0:
+    if not is_number(value) or not 0.0 < value < 1.0:
         raise InvalidInputError(f"{name}={value!r} must be a number strictly between 0 and 1")
     return float(value)
 
 
 def check_level(level: float, name: str = "level") -> float:
     """Return a confidence level strictly between 0 and 1."""
-    if not _is_number(level) or not 0.0 < level < 1.0:
+    if not is_number(level) or not 0.0 < level < 1.0:
         raise InvalidInputError(
             f"{name}={level!r} is not a confidence level; give a number strictly between 0 and 1, such as 0.95"
         )
@@ -51,5 +51,6 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether something is a number of Python or NumPy, and not a truth value."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

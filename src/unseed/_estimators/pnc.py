@@ -15,11 +15,12 @@ from unseed._estimators.growing import GrowingRegressor
 from unseed._estimators.shrinking import smaller
 from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import MeanOption, TrainingData, is_module, restore_pnc, train_pnc
-from unseed._findings import Diagnosis
+from unseed._findings import Diagnosis, LeaveOneOut
 from unseed._frames import index_of
+from unseed._law import JointLaw
 from unseed._predictors import ContrastQuery, PNCQuery, PNCReplicates, PosteriorLaw
 from unseed._random import RandomState, Streams
-from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
+from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, Prediction
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
 from unseed._state import Record, State

@@ -16,11 +16,12 @@ from unseed._checks import check_flag
 from unseed._estimators.saving import Saved
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._frames import index_of, names_of, to_pandas
+from unseed._law import JointLaw
 from unseed._machine import resolve_device
 from unseed._predictors import chunks
 from unseed._progress import Progress
 from unseed._random import RandomState, Streams
-from unseed._results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
+from unseed._results import Calibration, Components, Estimate, FloatArray, Prediction, check_level
 from unseed._scaling import Scaling
 from unseed._state import State
 from unseed._told import telling_once
@@ -267,6 +268,7 @@ class IntervalRegressor(RegressorMixin, Saved):
             joint_law=joint_law,
             index=index,
             output_names=self._output_names,
+            noise_degrees_of_freedom=max(self.n_rows_ - 2.0, 1.0),
         )
 
     def _validate(self, X: Any) -> FloatArray:

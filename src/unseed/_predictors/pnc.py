@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unseed._law import KnownLaw
 from unseed._predictors.checked import CheckedRows, LeftOutErrors
 from unseed._predictors.scaled import Query, ScaledNetworks
 from unseed._residuals import Misfit, NoiseModel
-from unseed._results import FloatArray, KnownLaw
+from unseed._results import FloatArray
 from unseed._state import State
 from unseed.engines import NewPoints, Trained
 from unseed.errors import NotAvailableError

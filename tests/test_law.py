@@ -10,6 +10,8 @@ from scipy import integrate, stats
 from unseed import MLP, PNCRegressor
 from unseed._law import Law, Smoothed, Student
 from unseed._results import Calibration, Components, Prediction
+from unseed._selection import Choice, Selection
+from unseed._selection.choice import Candidate
 from unseed.errors import InvalidInputError
 
 NETWORK = MLP(activation="erf", bias_scale=1.0)
@@ -197,3 +199,34 @@ def test_places_of_new_observations_in_their_laws_are_uniform(varying):
         shares.append(np.histogram(places, bins=10, range=(0, 1))[0] / 100)
     mean, error = np.mean(shares, axis=0), np.std(shares, axis=0, ddof=1) / np.sqrt(20)
     assert (np.abs(mean - 0.1) < 4 * error + 0.01).all()
+
+
+class TestOptimism:
+    """What is chosen by the rows fits their left-out errors better than new ones."""
+
+    def test_each_determined_hyperparameter_counts_in_akaikes_way(self):
+        reg, X, y = model(np.random.default_rng(0), 80)
+        p = reg.fit(X, y).get_prediction(X[:3])  # λ is chosen, and nothing else
+        expected = np.sqrt((p.components.parts["posterior"] + p.components.noise) * 81 / 79)
+        assert_allclose(p.calibration.expected, expected, rtol=1e-12)
+        given = reg.set_params(regularization=0.01).fit(X, y).get_prediction(X[:3])
+        assert_allclose(given.calibration.expected**2, given.components.parts["posterior"] + given.components.noise)
+
+    def test_features_that_do_not_matter_are_not_counted(self):
+        one = Candidate(MLP(input_scale=(2.0, 0.5, 0.1)), 0.1, 0.0)
+        assert one.n_determined == 2 + 1
+        assert Candidate(MLP(input_scale=(2.0, 2.0)), 0.1, 0.0).n_determined == 1 + 1
+        assert Choice(one.network, 0.1, Selection((one,))).optimism(60.0, is_given=False) == 63 / 57
+        assert Choice(one.network, 0.1, Selection((one,))).optimism(4.0, is_given=False) == 5 / 3
+
+    def test_new_observations_are_inside_although_the_network_was_chosen(self):
+        # 12 data sets of 60 rows and 5 features, 300 new observations each: their shares have a standard deviation of 0.03
+        # from set to set, so three standard errors of the mean are 0.026.
+        shares = []
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            X = rng.uniform(-1, 1, size=(360, 5))
+            y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.3 * rng.standard_normal(360)
+            low, high = PNCRegressor(random_state=0).fit(X[:60], y[:60]).get_prediction(X[60:]).pred_int(0.95).T
+            shares.append(np.mean((low <= y[60:]) & (y[60:] <= high)))
+        assert abs(np.mean(shares) - 0.95) < 0.026

@@ -196,9 +196,8 @@ class PNCRegressor(GrowingRegressor):
         """
         check_whole_number("n_networks", n_networks, at_least=1)
         check_whole_number("members", members, at_least=1)
-        X = self._validate(X)
         generator = Streams.from_random_state(random_state).generator("sample networks")
-        draws = self._replicates.draw_networks(X, n_networks, members, generator)
+        draws = self._replicates.draw_networks(self._validate(X), n_networks, members, generator)
         return draws[..., 0] if self._single_output else draws
 
     def compress(self, *, dtype: str = "float64", anchors: int | None = None) -> Self:
@@ -267,21 +266,21 @@ class PNCRegressor(GrowingRegressor):
         return asked.noise_variance()
 
     def _expected_error(self, asked: PNCQuery, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
-        replicates = self._replicates
-        is_wanted = self.calibration == "conformal" or len(replicates.checked.X) >= _ENOUGH_SCORES
-        if self.calibration == "normal" or not is_wanted or not replicates.has_posterior:
+        is_wanted = self.calibration == "conformal" or len(self._replicates.checked.X) >= _ENOUGH_SCORES
+        if self.calibration == "normal" or not is_wanted or not self._replicates.has_posterior:
             return None
         posterior = estimate.parts.get("posterior")
         if posterior is None or "landmarks" in estimate.parts:  # the scores are relative to all of the posterior
             posterior = asked.posterior_variance(asked.X)
-        return np.asarray(np.sqrt(posterior + noise))
+        chosen = Choice(self.network_, self.regularization_, self.selection_)
+        optimism = chosen.optimism(float(self.n_rows_), is_given=self.regularization != "auto")
+        return np.asarray(np.sqrt((posterior + noise) * optimism))
 
     def _scores(self) -> FloatArray:
         return self._replicates.scores
 
     def _joint_law(self, X: FloatArray) -> JointLaw | None:
-        is_known = self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS
-        return PosteriorLaw(self._replicates, X) if is_known else None
+        return PosteriorLaw(self._replicates, X) if self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS else None
 
     def _state(self) -> State:
         return {**super()._state(), "probe": self._probe, "converges": bool(self.engine_.converges), "solver": self.solver_}

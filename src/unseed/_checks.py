@@ -51,6 +51,25 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_no_text(**given: Any) -> None:
+    """Refuse text, numbers written as text too: an array of it, a list, or a column of a frame."""
+    for name, values in given.items():
+        is_plain = getattr(getattr(values, "dtype", None), "kind", "O") in "biuf"
+        columns = [values[column] for column in values.columns] if hasattr(values, "columns") else [] if is_plain else [values]
+        for column in columns:
+            try:
+                entries = np.asarray(column)
+            except ValueError:  # rows of unlike length: others say so
+                continue
+            found = () if entries.dtype.kind in "biufcmM" else entries.ravel().tolist()
+            text = next((entry for entry in found if isinstance(entry, (str, bytes))), None)
+            if text is not None:
+                raise InvalidInputError(
+                    f"{name} holds text, such as {text!r:.40}: turn numbers that are written as text into numbers "
+                    f"({name}.astype(float)), and categories into columns of 0 and 1"
+                )
+
+
 def is_number(value: object) -> bool:
     """Whether something is a number of Python or NumPy, and not a truth value."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -124,8 +124,8 @@ class LeaveOneOut:
     r_squared: FloatArray
 
     @classmethod
-    def of(cls, y: FloatArray, errors: FloatArray) -> LeaveOneOut:
-        """From observations and their errors, both of shape (n_rows, n_outputs)."""
+    def of(cls, y: FloatArray, errors: FloatArray, unit: FloatArray | float = 1.0) -> LeaveOneOut:
+        """From observations and their errors, both of shape (n_rows, n_outputs) and in a unit of y."""
         mean_square = (errors**2).mean(axis=0)
         spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
-        return cls(len(y), np.sqrt(mean_square), 1.0 - mean_square / spread)
+        return cls(len(y), np.sqrt(mean_square) * unit, 1.0 - mean_square / spread)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import validate_data
 
-from unseed._checks import check_flag
+from unseed._checks import check_flag, check_no_text
 from unseed._estimators.checkpoint import Checkpoint
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.partitions import fit_partitions, grow_by_partitions, partitions_of
@@ -202,6 +202,7 @@ class GrowingRegressor(IntervalRegressor):
     def _checked(self, X: Any, y: Any, n_outputs: int | None) -> Block:
         """As arrays like those before, which had so many outputs; None where there were none before."""
         output_names = names_of(y)
+        check_no_text(X=X, y=y)
         X, y = validate_data(
             self,
             X,
@@ -219,7 +220,7 @@ class GrowingRegressor(IntervalRegressor):
             raise InvalidInputError(f"y has {columns.shape[1]} columns, and the rows before had {n_outputs}")
         elif X.shape[1:] != self._row_shape:
             raise InvalidInputError(f"X has rows of shape {X.shape[1:]}, and those before had {self._row_shape}")
-        return X, columns
+        return X, self._in_unit(columns, is_first=n_outputs is None)
 
     def _names(self) -> list[str]:
         return [str(name) for name in (*getattr(self, "feature_names_in_", ()), *(self._output_names or ()))]

@@ -147,7 +147,7 @@ class PNCRegressor(GrowingRegressor):
         check_is_fitted(self, "is_fitted_")
         if not self._replicates.has_posterior:
             return None
-        return LeaveOneOut.of(self._replicates.checked.y, self._replicates.left_out.errors)
+        return LeaveOneOut.of(self._replicates.checked.y, self._replicates.left_out.errors, self._unit)
 
     def get_contrast(self, X: Any, X_other: Any) -> Prediction:
         """Everything about the differences f(x) − f(x'), row by row, as one frozen object.
@@ -196,8 +196,8 @@ class PNCRegressor(GrowingRegressor):
         """
         check_whole_number("n_networks", n_networks, at_least=1)
         check_whole_number("members", members, at_least=1)
-        generator = Streams.from_random_state(random_state).generator("sample networks")
-        draws = self._replicates.draw_networks(self._validate(X), n_networks, members, generator)
+        X, generator = self._validate(X), Streams.from_random_state(random_state).generator("sample networks")
+        draws = self._replicates.draw_networks(X, n_networks, members, generator) * self._unit
         return draws[..., 0] if self._single_output else draws
 
     def compress(self, *, dtype: str = "float64", anchors: int | None = None) -> Self:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,6 +20,9 @@ from unseed._state import State
 from unseed.engines import NewPoints, Trained
 from unseed.errors import NotAvailableError
 from unseed.networks import InitialMean
+
+_ENOUGH_EQUAL = 19
+"""Labels that are all the same, from where on another one is so, too, with a chance of 0.95."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,14 @@ class PNCReplicates(ScaledNetworks):
         found = self.trained.leave_out(torch.from_numpy(self.checked.indices).to(self.device))
         variance = self.scaling.from_variances(found.variance) * self.correction
         return LeftOutErrors(self.scaling.from_differences(found.errors), variance)
+
+    @cached_property
+    def is_silent(self) -> npt.NDArray[np.bool_]:
+        """Outputs whose labels are all the same, and too few to promise the same of the next. Shape (n_outputs,).
+
+        Of exchangeable labels the next is like all n before it with a chance of n/(n + 1) at least.
+        """
+        return np.asarray((self.left_out.errors == 0).all(axis=0) & (len(self.checked.y) < _ENOUGH_EQUAL))
 
     @cached_property
     def misfit(self) -> Misfit:
@@ -146,7 +158,7 @@ class PNCQuery(Query[PNCReplicates]):
         variance = networks.trained.posterior_variance(points, other)
         if networks.is_centred:
             variance = (variance + networks.trained.mean_variance(points, other)) * networks.correction
-        return networks.scaling.from_variances(variance)
+        return np.asarray(networks.scaling.from_variances(variance) + np.where(networks.is_silent, np.inf, 0.0))
 
     def missed_variance(self, X: FloatArray) -> FloatArray | None:
         """The part of the posterior variance that is there for landmarks being few; None where all rows are landmarks."""

@@ -171,7 +171,11 @@ def _unknown(
         f"Which features make a row uncertain, but for the {explained:,} least certain rows: asking costs a prediction for "
         "each feature.": bool(rows.features) and explained < len(rows.X),
         "R²: the observed values do not vary.": any(one.accuracy and one.accuracy.r_squared is None for one in outputs),
-        "Whether these rows were kept out of training: accuracy and calibration are honest only if they were.": True,
+        f"{rows.is_seen.sum():,} of the {len(rows.X):,} rows were in the training, and count for nothing in accuracy and "
+        "calibration.": bool(rows.is_seen.any()) and rows.y is not None,
+        "Whether these rows were kept out of training: accuracy and calibration are honest only if they were.": (
+            not rows.is_seen.all()
+        ),
         "Whether future rows are like the training rows: drift, groups and repeated measurements break the intervals.": True,
     }
     return tuple(sentence for sentence, applies in said.items() if applies)

@@ -394,7 +394,7 @@ def test_names_with_spaces_can_be_copied_from_what_is_said(tmp_path, monkeypatch
 
 
 def test_rows_that_are_infinitely_far_have_no_page(model, tmp_path, monkeypatch, capsys):
-    new_rows(size=[50.0] * 6 + [1e150, -1e150]).to_csv(tmp_path / "new.csv", index=False)
+    new_rows(size=[50.0] * 6 + [1e160, -1e160]).to_csv(tmp_path / "new.csv", index=False)
     said = refused(monkeypatch, capsys, "report", model, tmp_path / "new.csv", "--out", tmp_path / "r.html")
     assert "row 7 is so far from the training rows that its interval is infinite (and so are 1 more)" in said
     assert not (tmp_path / "r.html").exists()

@@ -8,10 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 
 from unseed import MLP, PNCRegressor
-from unseed._law import Law, Smoothed, Student
+from unseed._law import Law
 from unseed._results import Calibration, Components, Prediction
 from unseed._selection import Choice, Selection
 from unseed._selection.choice import Candidate
+from unseed._shapes import Smoothed, Student, Sum
 from unseed.errors import InvalidInputError
 
 NETWORK = MLP(activation="erf", bias_scale=1.0)
@@ -21,6 +22,8 @@ SHAPES = {
     "normal": Student(np.array(np.inf)),
     "t": Student(np.array(3.5)),
     "many degrees": Student(np.array(5e5)),
+    "sum": Sum(3.0, np.array([0.6])),
+    "sum of little": Sum(1.5, np.array([0.05])),
     "smoothed": Smoothed(SIZES),
     "smoothed, many": Smoothed(np.sort(np.abs(RNG.normal(size=1500)))),
 }
@@ -114,9 +117,7 @@ class TestPredictions:
     def test_without_a_calibration_it_is_students(self):
         reg, X, y = model(np.random.default_rng(0), 40)
         p = reg.fit(X, y).get_prediction(X[:5])
-        error, noise = p.standard_error**2, p.components.noise
-        freedom = (error + noise) ** 2 / (error**2 / 38 + noise**2 / 38)  # Welch
-        expected = stats.t(freedom, p.mean, np.sqrt(error + noise))
+        expected = stats.t(38, p.mean, np.sqrt(p.standard_error**2 + p.components.noise))  # one scale is behind both
         assert_allclose(p.quantile(0.9), expected.ppf(0.9), rtol=1e-10)
         assert_allclose(p.log_density(0.3), expected.logpdf(0.3), rtol=1e-10)
 
@@ -163,6 +164,13 @@ class TestPredictions:
         assert_array_equal(p.cdf(3.0), [0.5])
         assert_array_equal(p.crps(3.0), [np.inf])
         assert p.log_density(3.0)[0] < -700
+
+    @pytest.mark.parametrize("interval", ["sectioning", "batching", "cheap_bootstrap", "infinitesimal_jackknife", "auto"])
+    def test_a_new_observation_is_never_surer_than_the_function(self, interval):
+        reg, X, y = model(np.random.default_rng(0), 40, interval=interval)
+        p = reg.fit(X, y).get_prediction(X[:9])
+        for level in (0.5, 0.95, 0.9999):
+            assert (p.pred_int(level)[:, 0] < p.conf_int(level)[:, 0]).all()
 
     def test_degrees_of_freedom_without_end_are_the_normal_law(self):
         p = Prediction(np.zeros(2), np.array([3.0, 0.0]), np.inf, Components(*np.array([[9.0, 0.0], [0.0, 0.0], [16.0, 0.0]])))

@@ -292,9 +292,7 @@ class TestPredictionIntervals:
 
     def test_normal_calibration_is_students_law(self):
         prediction = fitted(calibration="normal", noise="constant").get_prediction(X_NEW)
-        error, noise = prediction.standard_error**2, prediction.components.noise
-        freedom = 38 * (error + noise) ** 2 / (error**2 + noise**2)  # Welch
-        half = stats.t.isf(0.025, freedom) * np.sqrt(error + noise)
+        half = stats.t.isf(0.025, 38) * np.sqrt(prediction.standard_error**2 + prediction.components.noise)
         assert_allclose(prediction.pred_int(0.95)[:, 1] - prediction.mean, half, rtol=1e-9)
         assert prediction.calibration is None
 

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from unseed._checks import check_level as check_level
 from unseed._checks import check_whole_number, is_number
 from unseed._frames import pandas_for
-from unseed._law import JointLaw, Law, Smoothed, Student
+from unseed._law import JointLaw, Law
 from unseed._quantiles import can_be_simulated, quantile_of_largest
 from unseed._quantiles import two_sided_quantile as two_sided_quantile
 from unseed._random import RandomState, Streams
+from unseed._shapes import Smoothed, Student, Sum
 from unseed.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Prediction:
     joint_law : object or None
         How errors at different points go together, for `simultaneous`; None where that is not known.
     noise_degrees_of_freedom : float
-        Of the noise variance, where there is no calibration.
+        Of the noise variance, where there is no calibration: where they are those of the mean, one scale is behind both.
 
     Examples
     --------
@@ -171,8 +172,8 @@ class Prediction:
 
         The law of a new y is centred at the mean. With a calibration its scale is what the model expects an error to be,
         and its shape that of leave-one-out errors relative to what was expected of them: smoothed, of either sign alike, and
-        with the chance of 1/(m + 1) beyond all m of them that exchangeable errors have. Without one it is Student's t with the
-        summed variances of the mean and of the noise, and as many degrees of freedom as they have together (Welch).
+        with the chance of 1/(m + 1) beyond all m of them that exchangeable errors have. Without one it is Student's t for the
+        function plus a normal law for the noise; or one Student's t for both, where both are known by one scale.
 
         Parameters
         ----------
@@ -255,15 +256,11 @@ class Prediction:
         """Of a new observation."""
         if self.calibration is not None:
             return Law(self.mean, np.maximum(self.calibration.expected, self.standard_error), self.calibration.shapes)
-        of_mean, noise = np.square(self.standard_error), self.components.noise
-        largest = np.maximum(np.maximum(of_mean, noise), np.finfo(np.float64).tiny)
-        with np.errstate(invalid="ignore", divide="ignore"):  # of infinite variances, of infinitely many degrees of freedom
-            shares = of_mean / largest, noise / largest
-            freedom = np.square(shares[0] + shares[1]) / (
-                np.square(shares[0]) / self.degrees_of_freedom + np.square(shares[1]) / self.noise_degrees_of_freedom
-            )
-        freedom = np.where(np.isnan(freedom), self.degrees_of_freedom, freedom)
-        return Law(self.mean, np.sqrt(of_mean + noise), (Student(freedom),))
+        scale = np.hypot(self.standard_error, np.sqrt(self.components.noise))
+        if self.noise_degrees_of_freedom == self.degrees_of_freedom:
+            return Law(self.mean, scale, (Student(np.array(self.degrees_of_freedom)),))
+        share = np.divide(self.standard_error, scale, out=np.ones_like(scale), where=np.isfinite(scale) & (scale > 0))
+        return Law(self.mean, scale, (Sum(self.degrees_of_freedom, share),))
 
     def _observed(self, y: npt.ArrayLike) -> FloatArray:
         try:

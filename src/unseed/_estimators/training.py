@@ -194,7 +194,9 @@ def restore_pnc(record: Record, estimator: PNCRegressor, choice: Choice, device:
         if other is None:
             raise record.fault("the selection has no rival, and there are weights of one")
         rival = KernelEngine().restore(record.part("rival"), other, full(plan.n_rows))
-    return PNCReplicates(*networks, mean, checked, record.fact("noise_kind", str), rival, estimator.standardize), task
+    is_known = "is_centred" in record.facts  # models of 0.1.0 do not say
+    is_centred = record.fact("is_centred", bool) if is_known else bool(estimator.standardize)
+    return PNCReplicates(*networks, mean, checked, record.fact("noise_kind", str), rival, is_centred), task
 
 
 def _check_relevance(network: Network, scaling: Scaling) -> None:

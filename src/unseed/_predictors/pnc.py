@@ -132,6 +132,7 @@ class PNCReplicates(ScaledNetworks):
             "initial_mean": self.initial_mean.state(),
             "checked": self.checked.state(),
             "noise_kind": self.noise_kind,
+            "is_centred": bool(self.is_centred),
             "has_rival": self.rival is not None,
             **({} if self.rival is None else {"rival": self.rival.state()}),
         }

@@ -125,7 +125,7 @@ class TestPredictions:
         reg, X, y = model(np.random.default_rng(0), 150)
         p, scores = reg.fit(X, y).get_prediction(X[:5]), reg._replicates.scores
         shape = Smoothed(scores[:, 0])
-        scale = np.maximum(p.calibration.expected, p.standard_error)
+        scale = np.maximum(p.calibration.expected, stats.t.isf(0.025, 148) / -shape.lower_quantile(0.025) * p.standard_error)
         assert_allclose(p.cdf(p.mean + scale), shape.cdf(np.ones(5)), rtol=1e-12)
         reach = np.diff(p.pred_int(0.9))[:, 0] / 2 / scale
         place = np.mean(scores[:, 0] <= reach[0])
@@ -139,7 +139,8 @@ class TestPredictions:
         assert both.quantile([0.1, 0.9]).shape == (4, 2, 2)
         assert both.sample(6, random_state=0).shape == (6, 4, 2)
         for k, scores in enumerate(alone):
-            scale = np.maximum(both.calibration.expected, both.standard_error)[:, k]
+            of_mean = stats.t.isf(0.025, 88) / -Smoothed(scores).lower_quantile(0.025) * both.standard_error
+            scale = np.maximum(both.calibration.expected, of_mean)[:, k]
             expected = Law(both.mean[:, k], scale, (Smoothed(scores),))
             for name in ("cdf", "log_density", "crps"):
                 assert_allclose(getattr(both, name)(two[:4])[:, k], getattr(expected, name)(two[:4, k]), rtol=1e-12)
@@ -176,11 +177,11 @@ class TestPredictions:
         p = Prediction(np.zeros(2), np.array([3.0, 0.0]), np.inf, Components(*np.array([[9.0, 0.0], [0.0, 0.0], [16.0, 0.0]])))
         assert_allclose(p.quantile(0.975), [5 * stats.norm.isf(0.025), 0.0])
 
-    def test_the_scale_is_no_less_than_the_standard_error(self):
+    def test_an_interval_for_one_is_no_narrower_than_that_for_the_function(self):
         sizes = np.sort(np.abs(RNG.normal(size=99)))
         components = Components(np.ones(1), np.zeros(1), np.zeros(1))
-        p = Prediction(np.zeros(1), np.ones(1), np.inf, components, Calibration(np.full(1, 0.1), sizes))
-        assert_allclose(p.pred_int(0.9)[0, 1], -Smoothed(sizes).lower_quantile(0.05), rtol=1e-12)
+        p = Prediction(np.zeros(1), np.ones(1), 3.0, components, Calibration(np.full(1, 0.1), sizes))
+        assert_allclose(p.pred_int(0.95), p.conf_int(0.95), rtol=1e-12)
 
     @pytest.mark.parametrize("q", [1.5, -0.1, "half", [[0.1]], np.nan, True])
     def test_quantiles_of_what_is_no_chance_are_refused(self, q):

@@ -172,7 +172,8 @@ class Prediction:
 
         The law of a new y is centred at the mean. With a calibration its scale is what the model expects an error to be,
         and its shape that of leave-one-out errors relative to what was expected of them: smoothed, of either sign alike, and
-        with the chance of 1/(m + 1) beyond all m of them that exchangeable errors have. Without one it is Student's t for the
+        with the chance of 1/(m + 1) beyond all m of them that exchangeable errors have; it is no narrower than what 95 % of the
+        confidence interval take. Without one it is Student's t for the
         function plus a normal law for the noise; or one Student's t for both, where both are known by one scale.
 
         Parameters
@@ -255,7 +256,10 @@ class Prediction:
     def _law(self) -> Law:
         """Of a new observation."""
         if self.calibration is not None:
-            return Law(self.mean, np.maximum(self.calibration.expected, self.standard_error), self.calibration.shapes)
+            shapes = self.calibration.shapes
+            reach = np.array([-float(shape.lower_quantile(0.025)) for shape in shapes])  # of 95 %, where intervals are read
+            of_mean = two_sided_quantile(0.95, self.degrees_of_freedom) / np.maximum(reach, 1e-6) * self.standard_error
+            return Law(self.mean, np.maximum(self.calibration.expected, of_mean), shapes)
         scale = np.hypot(self.standard_error, np.sqrt(self.components.noise))
         if self.noise_degrees_of_freedom == self.degrees_of_freedom:
             return Law(self.mean, scale, (Student(np.array(self.degrees_of_freedom)),))

@@ -119,8 +119,9 @@ def _check_finite(rows: HeldOut, prediction: Prediction) -> None:
     beyond = np.flatnonzero(~is_finite.all(axis=1))
     if len(beyond):
         raise InvalidInputError(
-            f"row {rows.row_labels[beyond[0]]} is so far from the training rows that its interval is infinite"
-            f"{f' (and so are {len(beyond) - 1:,} more)' if len(beyond) > 1 else ''}; leave it out of the report"
+            f"the interval of row {rows.row_labels[beyond[0]]} has no end"
+            f"{f' (and {len(beyond) - 1:,} more have none)' if len(beyond) > 1 else ''}: it is too far from the training rows, "
+            "or these are too few or all alike in y; leave it out of the report, or train on more rows"
         )
 
 

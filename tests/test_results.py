@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
+from scipy import integrate, stats
 
 from unseed import Components, Prediction
 from unseed.errors import InvalidInputError
@@ -27,10 +27,18 @@ def test_infinite_degrees_of_freedom_are_the_normal_law():
     assert_allclose(np.diff(p.conf_int(0.95))[:, 0], 2 * stats.norm.ppf(0.975) * p.standard_error, rtol=1e-14)
 
 
-def test_prediction_interval_adds_the_noise_in_quadrature():
+def test_prediction_interval_is_that_of_a_sum_of_students_and_a_normal_law():
     p = prediction()
-    half = np.hypot(stats.t.ppf(0.975, 3) * p.standard_error, stats.norm.ppf(0.975) * 2.0)
-    assert_allclose(np.diff(p.pred_int(0.95))[:, 0], 2 * half, rtol=1e-14)
+    for i, error in enumerate(p.standard_error):
+        reach = np.diff(p.pred_int(0.95))[i, 0] / 2
+        inside = integrate.quad(
+            lambda t, error=error, reach=reach: 2 * stats.t.pdf(t, 3) * stats.norm.cdf((reach - error * t) / 2.0), 0, np.inf
+        )
+        below = integrate.quad(
+            lambda t, error=error, reach=reach: 2 * stats.t.pdf(t, 3) * stats.norm.cdf((reach + error * t) / 2.0), 0, np.inf
+        )
+        assert_allclose((inside[0] + below[0]) / 2, 0.975, rtol=1e-7)
+    assert (p.pred_int(0.999)[:, 1] > p.conf_int(0.999)[:, 1]).all()
 
 
 def test_levels_close_to_one_keep_their_digits():

@@ -21,7 +21,7 @@ def check_whole_number(name: str, value: Any, at_least: int, reason: str = "") -
 
 def check_number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
     """Return a finite number above, or at least, a bound."""
-    fits = _is_number(value) and math.isfinite(value)
+    fits = is_number(value) and math.isfinite(value)
     if not fits or (above is not None and not value > above) or (at_least is not None and not value >= at_least):
         bound = f" > {above:g}" if above is not None else f" >= {at_least:g}" if at_least is not None else ""
         raise InvalidInputError(f"{name}={value!r} must be a finite number{bound}")
@@ -30,14 +30,14 @@ def check_number(name: str, value: Any, *, above: float | None = None, at_least:
 
 def check_share(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1."""
-    if not _is_number(value) or not 0.0 < value < 1.0:
+    if not is_number(value) or not 0.0 < value < 1.0:
         raise InvalidInputError(f"{name}={value!r} must be a number strictly between 0 and 1")
     return float(value)
 
 
 def check_level(level: float, name: str = "level") -> float:
     """Return a confidence level strictly between 0 and 1."""
-    if not _is_number(level) or not 0.0 < level < 1.0:
+    if not is_number(level) or not 0.0 < level < 1.0:
         raise InvalidInputError(
             f"{name}={level!r} is not a confidence level; give a number strictly between 0 and 1, such as 0.95"
         )
@@ -51,7 +51,27 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def _is_number(value: object) -> bool:
+def check_no_text(**given: Any) -> None:
+    """Refuse text, numbers written as text too: an array of it, a list, or a column of a frame."""
+    for name, values in given.items():
+        is_plain = getattr(getattr(values, "dtype", None), "kind", "O") in "biuf"
+        columns = [values[column] for column in values.columns] if hasattr(values, "columns") else [] if is_plain else [values]
+        for column in columns:
+            try:
+                entries = np.asarray(column)
+            except ValueError:  # rows of unlike length: others say so
+                continue
+            found = () if entries.dtype.kind in "biufcmM" else entries.ravel().tolist()
+            text = next((entry for entry in found if isinstance(entry, (str, bytes))), None)
+            if text is not None:
+                raise InvalidInputError(
+                    f"{name} holds text, such as {text!r:.40}: turn numbers that are written as text into numbers "
+                    f"({name}.astype(float)), and categories into columns of 0 and 1"
+                )
+
+
+def is_number(value: object) -> bool:
+    """Whether something is a number of Python or NumPy, and not a truth value."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

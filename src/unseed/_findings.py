@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -96,3 +101,35 @@ class Diagnosis:
             lines.append(self.outlook)
         lines = lines or ["Nothing to look at: these networks name no conditions."]
         return "\n".join([f"{self.handling}.", *lines] if self.handling else lines)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """How well training rows are predicted by networks that were trained on all others.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that were looked at, a random thousand of many.
+    rmse : array of shape (n_outputs,)
+        Root of the mean squared error, in units of y.
+    r_squared : array of shape (n_outputs,)
+        1 − mean squared error over the variance of y.
+
+    Examples
+    --------
+    >>> found = LeaveOneOut.of(np.array([[1.0], [2.0], [3.0]]), np.array([[0.1], [-0.1], [0.1]]))
+    >>> found.r_squared.round(3).tolist()
+    [0.985]
+    """
+
+    n_rows: int
+    rmse: FloatArray
+    r_squared: FloatArray
+
+    @classmethod
+    def of(cls, y: FloatArray, errors: FloatArray, unit: FloatArray | float = 1.0) -> LeaveOneOut:
+        """From observations and their errors, both of shape (n_rows, n_outputs) and in a unit of y."""
+        mean_square = (errors**2).mean(axis=0)
+        spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
+        return cls(len(y), np.sqrt(mean_square) * unit, 1.0 - mean_square / spread)

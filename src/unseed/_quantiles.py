@@ -31,8 +31,10 @@ def can_be_simulated(level: float) -> bool:
     return (1 - level) * _DRAWS_AT_A_TIME * _CHUNKS_OF_DRAWS >= _ENOUGH_DRAWS
 
 
-def quantile_of_largest(covariance: npt.NDArray[np.float64], errors: npt.NDArray[np.float64], level: float) -> float:
-    """Quantile of max |Z_i| for normal errors over their standard deviations: the same draws every time.
+def quantile_of_largest(
+    covariance: npt.NDArray[np.float64], errors: npt.NDArray[np.float64], level: float, degrees_of_freedom: float = np.inf
+) -> float:
+    """Quantile of max |T_i| for errors over their standard deviations, normal or Student's: the same draws every time.
 
     The covariance (n_points, n_points) is that of the part of the errors that goes together; the rest of each is independent.
     """
@@ -45,4 +47,7 @@ def quantile_of_largest(covariance: npt.NDArray[np.float64], errors: npt.NDArray
     generator = np.random.default_rng(0)
     shape = (_DRAWS_AT_A_TIME, root.shape[1])
     largest = [np.abs(generator.standard_normal(shape) @ root.T).max(axis=1) for _ in range(_CHUNKS_OF_DRAWS)]
-    return float(np.quantile(np.concatenate(largest), level))
+    together = np.concatenate(largest)
+    if np.isfinite(degrees_of_freedom):
+        together /= np.sqrt(generator.chisquare(degrees_of_freedom, len(together)) / degrees_of_freedom)
+    return float(np.quantile(together, level))

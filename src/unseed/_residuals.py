@@ -10,7 +10,7 @@ logarithm of the squared errors say how the noise varies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,13 +23,17 @@ TERMS, MAX_FEATURES = 8, 64
 MIN_ROWS = 4 * TERMS
 """Fewer rows say nothing about how noise varies."""
 
+_FOLDS = 5
 _SHRINKAGE = np.logspace(-3, 2, 11)  # times the mean squared singular value
-_STRUCTURE_WINS, _VARYING_NOISE_WINS = 1.5, 2.0  # standard errors by which left-out rows must be predicted better
+_STRUCTURE_WINS, _VARYING_NOISE_WINS = 1.8 * np.sqrt(2), 2.0  # standard errors by which left-out rows must be predicted better
 _MEAN_LOG_CHI_SQUARE = -1.2703628454614782  # E log χ² with one degree of freedom: −γ − log 2
 _LARGEST_RATIO = 20.0  # of the noise variance at a point to the average one, either way
 
 Structure = Callable[[FloatArray], FloatArray]
 """From points (n_points, d) to what is left in the errors there (n_points,)."""
+
+Fits = Iterable[tuple[FloatArray, FloatArray]]
+"""Coefficients of the terms (p,), and what they come to at each row where it had no part in them (n,): one pair a shrinkage."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +75,15 @@ class CurveFit:
     gain: float
 
     @classmethod
-    def best(
-        cls, curves: Curves, X: FloatArray, targets: FloatArray, gains_of: Structure, least: float | None
-    ) -> CurveFit | None:
-        """The ridge regression of targets (n,) with the largest mean gain; None where no fit gains enough.
+    def best(cls, curves: Curves, fits: Fits, gains_of: Structure, least: float | None) -> CurveFit | None:
+        """The ridge regression with the largest mean gain; None where no fit gains enough.
 
         Predictions at rows left out go into ``gains_of``, and what each row gains by them comes back. The mean gain must exceed
-        zero by ``least`` standard errors; None takes the largest, whatever it is.
+        zero by ``least`` standard errors, as of independent gains; None takes the largest, whatever it is. Of pure noise the
+        gains Σ_ij e_i K_ij e_j count every pair of rows twice, so their mean varies √2 times as much as independent ones.
         """
         best: CurveFit | None = None
-        for coefficients, left_out in ridge_fits(curves(X), targets):
+        for coefficients, left_out in fits:
             gains = gains_of(left_out)
             gain = float(gains.mean())
             is_enough = least is None or gain > least * gains.std() / np.sqrt(len(gains))
@@ -94,9 +97,10 @@ class CurveFit:
 
 
 def ridge_fits(design: FloatArray, targets: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Ridge regressions of targets (n,) on centred columns (n, p), from weak to strong shrinkage.
+    """Ridge regressions of targets (n,), with a mean of their own, on centred columns (n, p), from weak to strong shrinkage.
 
-    Coefficients (p,), and the prediction at each row by the fit to all others (n,).
+    Coefficients (p,), and the prediction at each row by the fit to all others (n,). The mean is fitted as well, and columns
+    that are centred hide that: it adds 1/n to every leverage.
     """
     left, singular, right = np.linalg.svd(design, full_matrices=False)
     kept = singular > 1e-8 * np.sqrt(len(design))  # the terms are of size one
@@ -104,11 +108,31 @@ def ridge_fits(design: FloatArray, targets: FloatArray) -> Iterator[tuple[FloatA
     if not kept.any():
         return
     power, projected = singular**2, left.T @ targets
+    centred = targets - targets.mean()
     for ridge in _SHRINKAGE * power.mean():
         shrunk = power / (power + ridge)
-        leverage = np.minimum(left**2 @ shrunk, 1 - 1e-9)
-        remaining = (targets - left @ (shrunk * projected)) / (1 - leverage)
+        leverage = np.minimum(1 / len(design) + left**2 @ shrunk, 1 - 1e-9)
+        remaining = (centred - left @ (shrunk * projected)) / (1 - leverage)
         yield right.T @ (shrunk / singular * projected), targets - remaining
+
+
+def steepest_fits(
+    curves: Curves, X: FloatArray, labels: FloatArray, errors: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Ridge regressions of errors (n,) along the direction (d, 1) of the curves in which the labels (n,) rise most steeply.
+
+    With many features that direction follows the noise of every label, and a row left out of the curve alone is predicted
+    from its own label. So in each fold of the rows the direction, and the curve along it, are those of all other folds.
+    """
+    fold = np.random.default_rng(0).permutation(len(X)) % _FOLDS
+    left_out = np.tile(errors.mean() - (errors - errors.mean()) / (len(X) - 1), (len(_SHRINKAGE), 1))  # mean of all others
+    for unseen in (fold == k for k in range(_FOLDS)):
+        seen = ~unseen
+        others = Curves.along(X[seen], slope(X[seen], labels[seen]))
+        for row, (coefficients, _) in zip(left_out, ridge_fits(others(X[seen]), errors[seen]), strict=False):
+            row[unseen] += others(X[unseen]) @ coefficients
+    for (coefficients, _), crossed in zip(ridge_fits(curves(X), errors), left_out, strict=False):
+        yield coefficients, crossed
 
 
 @dataclass(frozen=True)
@@ -122,12 +146,16 @@ class Quadratic:
 
     @classmethod
     def of(cls, X: FloatArray, errors: FloatArray) -> Quadratic:
-        """Least squares."""
+        """Least squares, less what comes of noise alone: the coefficient's square is unbiased, or zero where that is less."""
         plain = cls(X.mean(axis=0), _scale(X), 1.0, 0.0)
         squared = plain(X)
         centred = squared - squared.mean()
         power = float(centred @ centred)
-        return cls(plain.middle, plain.scale, float(centred @ errors) / power if power > 0 else 0.0, float(squared.mean()))
+        fitted = float(centred @ errors) / power if power > 0 else 0.0
+        left = errors - errors.mean() - fitted * centred
+        chance = float(left @ left) / max(len(X) - 2, 1) / power if power > 0 else 0.0
+        coefficient = float(np.copysign(np.sqrt(max(fitted**2 - chance, 0.0)), fitted))
+        return cls(plain.middle, plain.scale, coefficient, float(squared.mean()))
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """The structure at points. Shape (n_points,)."""
@@ -167,14 +195,17 @@ class Misfit:
 
 
 def _curve_fits(X: FloatArray, labels: FloatArray, errors: FloatArray) -> list[CurveFit]:
-    curves, squares = [Curves.along(X)], errors**2
-    if X.shape[1] > 1:
-        curves.append(Curves.along(X, _slope(X, labels)[:, None]))
+    n = len(errors)
+    squares = ((errors - errors.mean()) * n / (n - 1)) ** 2  # around the mean of all others
 
     def gains_of(left_out: FloatArray) -> FloatArray:
         return np.asarray(squares - (errors - left_out) ** 2)
 
-    fits = [CurveFit.best(one, X, errors, gains_of, _STRUCTURE_WINS) for one in curves]
+    along = Curves.along(X)
+    fits = [CurveFit.best(along, ridge_fits(along(X), errors), gains_of, _STRUCTURE_WINS)]
+    if X.shape[1] > 1:
+        steepest = Curves.along(X, slope(X, labels))
+        fits.append(CurveFit.best(steepest, steepest_fits(steepest, X, labels, errors), gains_of, _STRUCTURE_WINS))
     return [fit for fit in fits if fit is not None]
 
 
@@ -231,7 +262,8 @@ def _log_variance(
         factors = np.exp(left_out)
         return constant - _deviance(errors, variance + average * _limited(factors / factors.mean()))
 
-    return CurveFit.best(Curves.along(X), X, targets - targets.mean(), gains_of, least)
+    curves = Curves.along(X)
+    return CurveFit.best(curves, ridge_fits(curves(X), targets - targets.mean()), gains_of, least)
 
 
 def _limited(factors: FloatArray) -> FloatArray:
@@ -243,12 +275,12 @@ def _deviance(errors: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(np.log(variance) + errors**2 / variance)
 
 
-def _slope(X: FloatArray, labels: FloatArray) -> FloatArray:
-    """Slope of a linear fit: the direction in which the labels rise most steeply. Shape (d,)."""
+def slope(X: FloatArray, labels: FloatArray) -> FloatArray:
+    """Slope of a linear fit: the direction in which the labels rise most steeply. Shape (d, 1)."""
     n, d = X.shape
     scale = _scale(X)
     centred = (X - X.mean(axis=0)) / scale
-    return np.asarray(np.linalg.solve(centred.T @ centred + 1e-3 * n * np.eye(d), centred.T @ labels) / scale)
+    return np.asarray(np.linalg.solve(centred.T @ centred + 1e-3 * n * np.eye(d), centred.T @ labels) / scale)[:, None]
 
 
 def _scale(X: FloatArray) -> FloatArray:

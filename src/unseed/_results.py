@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unseed._checks import check_level as check_level
+from unseed._checks import check_whole_number, is_number
 from unseed._frames import pandas_for
+from unseed._law import JointLaw, Law
 from unseed._quantiles import can_be_simulated, quantile_of_largest
 from unseed._quantiles import two_sided_quantile as two_sided_quantile
+from unseed._random import RandomState, Streams
+from unseed._shapes import Smoothed, Student, Sum
 from unseed.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -95,68 +99,15 @@ class Components:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Prediction intervals by leave-one-out errors: the expected size of an error, times a quantile of those seen."""
+    """A new y by leave-one-out errors: how large they are expected to be, and how large those seen were relative to that."""
 
     expected: FloatArray  # shape of the mean; standard deviation of a new observation, as the model has it
-    scores: FloatArray  # (m,) or (m, n_outputs); leave-one-out errors over their expected size, sorted
+    scores: FloatArray  # (m,) or (m, n_outputs); sizes of leave-one-out errors over what was expected, sorted
 
-    def half_width(self, level: float) -> FloatArray:
-        """Conformal half width: the ⌈(m + 1) · level⌉-th smallest score, or the largest where that is beyond the last."""
-        m = len(self.scores)
-        place = math.ceil((m + 1) * level - 1e-9)  # 100 · 0.55 is a little more than 55 in floating point
-        if place > m:  # too few rows for this level: the normal law takes over where it is the wider one
-            return np.asarray(self.expected * np.maximum(self.scores[-1], two_sided_quantile(level, np.inf)))
-        return np.asarray(self.expected * self.scores[place - 1])
-
-
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """How well training rows are predicted by networks that were trained on all others.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows that were looked at, a random thousand of many.
-    rmse : array of shape (n_outputs,)
-        Root of the mean squared error, in units of y.
-    r_squared : array of shape (n_outputs,)
-        1 − mean squared error over the variance of y.
-
-    Examples
-    --------
-    >>> found = LeaveOneOut.of(np.array([[1.0], [2.0], [3.0]]), np.array([[0.1], [-0.1], [0.1]]))
-    >>> found.r_squared.round(3).tolist()
-    [0.985]
-    """
-
-    n_rows: int
-    rmse: FloatArray
-    r_squared: FloatArray
-
-    @classmethod
-    def of(cls, y: FloatArray, errors: FloatArray) -> LeaveOneOut:
-        """From observations and their errors, both of shape (n_rows, n_outputs)."""
-        mean_square = (errors**2).mean(axis=0)
-        spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
-        return cls(len(y), np.sqrt(mean_square), 1.0 - mean_square / spread)
-
-
-class JointLaw(Protocol):
-    """How the errors at the points of a prediction go together, as far as that is known."""
-
-    def covariance(self) -> FloatArray:
-        """Shape (n_outputs, n_points, n_points)."""
-
-
-@dataclass(frozen=True)
-class KnownLaw:
-    """A joint law as its figures."""
-
-    values: FloatArray  # (n_outputs, n_points, n_points)
-
-    def covariance(self) -> FloatArray:
-        """Shape (n_outputs, n_points, n_points)."""
-        return self.values
+    @property
+    def shapes(self) -> tuple[Smoothed, ...]:
+        """Of the law of a new y around its expected size, output by output."""
+        return tuple(Smoothed(np.asarray(column)) for column in self.scores.reshape(len(self.scores), -1).T)
 
 
 @dataclass(frozen=True)
@@ -171,9 +122,11 @@ class Prediction:
     components : Components
         Variances by source: data, procedural, noise.
     calibration : Calibration or None
-        Leave-one-out errors behind `pred_int`; None leaves that to the normal law.
+        Leave-one-out errors behind the law of a new y; None leaves that to Student's t.
     joint_law : object or None
         How errors at different points go together, for `simultaneous`; None where that is not known.
+    noise_degrees_of_freedom : float
+        Of the noise variance, where there is no calibration: where they are those of the mean, one scale is behind both.
 
     Examples
     --------
@@ -193,6 +146,7 @@ class Prediction:
     joint_law: JointLaw | None = field(default=None, repr=False)
     index: Any = field(default=None, repr=False)
     output_names: Sequence[Any] = field(default=(), repr=False)
+    noise_degrees_of_freedom: float = field(default=np.inf, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("mean", "standard_error"):
@@ -209,14 +163,50 @@ class Prediction:
     def pred_int(self, level: float = 0.95) -> FloatArray:
         """Pointwise interval for one new noisy observation; the last axis holds lower and upper bound.
 
-        With a calibration the half width is conformal: a quantile of leave-one-out errors, never less than that of the
-        confidence interval. Without one it is the root of the summed squares of the confidence half width (a t quantile,
-        few degrees of freedom) and of the noise's (a normal quantile: its variance is estimated from all rows).
+        Its ends are quantiles of the law of a new y: `quantile` of (1 − level)/2 and of (1 + level)/2.
         """
-        if self.calibration is not None:
-            return self._bounds(np.maximum(self.calibration.half_width(check_level(level)), self._half_width(level)))
-        noise = two_sided_quantile(level, np.inf) * np.sqrt(self.components.noise)
-        return self._bounds(np.hypot(self._half_width(level), noise))
+        return self._bounds(self._law.reach((1.0 - check_level(level)) / 2))
+
+    def quantile(self, q: float | Sequence[float]) -> FloatArray:
+        """Values that a new observation stays below with these chances.
+
+        The law of a new y is centred at the mean. With a calibration its scale is what the model expects an error to be,
+        and its shape that of leave-one-out errors relative to what was expected of them: smoothed, of either sign alike, and
+        with the chance of 1/(m + 1) beyond all m of them that exchangeable errors have; it is no narrower than what 95 % of the
+        confidence interval take. Without one it is Student's t for the
+        function plus a normal law for the noise; or one Student's t for both, where both are known by one scale.
+
+        Parameters
+        ----------
+        q : float or sequence of float
+            From 0 to 1.
+
+        Returns
+        -------
+        array, shape of the mean, or with a last axis for several q
+        """
+        asked = np.asarray(q, dtype=object)
+        if asked.ndim > 1 or not all(is_number(one) and 0 <= one <= 1 for one in asked.flat):
+            raise InvalidInputError(f"q={q!r} must be numbers from 0 to 1")
+        found = [self._law.quantile(float(one)) for one in asked.flat]
+        return found[0] if asked.ndim == 0 else np.stack(found, axis=-1)
+
+    def cdf(self, y: npt.ArrayLike) -> FloatArray:
+        """Chance that a new observation is at most y, a number or one for each mean (more are along first axes)."""
+        return self._law.cdf(self._observed(y))
+
+    def log_density(self, y: npt.ArrayLike) -> FloatArray:
+        """Logarithm of the density of a new observation at y, a number or one for each mean."""
+        return self._law.log_density(self._observed(y))
+
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score of observations y, in their units: the smaller, the better they were foretold."""
+        return self._law.crps(self._observed(y))
+
+    def sample(self, n: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Draw new observations, independently from point to point. Shape (n, ...), the rest that of the mean."""
+        generator = Streams.from_random_state(random_state).generator("new observations")
+        return self._law.sample(check_whole_number("n", n, at_least=1), generator)
 
     def simultaneous(self, level: float = 0.95) -> FloatArray:
         """Confidence band that covers the function at *all* these points at once, output by output.
@@ -229,10 +219,11 @@ class Prediction:
         pointwise = two_sided_quantile(level, self.degrees_of_freedom)
         bonferroni = two_sided_quantile(1 - (1 - level) / max(n_points, 1), self.degrees_of_freedom)
         quantiles: Any = bonferroni
-        if self.joint_law is not None and 1 < n_points <= MAX_JOINT_POINTS and can_be_simulated(level):
+        is_finite = bool(np.isfinite(self.standard_error).all())
+        if self.joint_law is not None and is_finite and 1 < n_points <= MAX_JOINT_POINTS and can_be_simulated(level):
             errors = self.standard_error.reshape(n_points, -1).T  # (n_outputs, n_points)
             laws = zip(self.joint_law.covariance(), errors, strict=True)
-            simulated = np.array([quantile_of_largest(*law, level) for law in laws])
+            simulated = np.array([quantile_of_largest(*law, level, self.degrees_of_freedom) for law in laws])
             quantiles = np.clip(simulated if self.mean.ndim > 1 else simulated[0], pointwise, bonferroni)
         return self._bounds(quantiles * self.standard_error)
 
@@ -260,6 +251,30 @@ class Prediction:
         outputs = [{key: value[:, i] for key, value in columns.items()} for i in range(len(names))]
         frame = pandas.concat([pandas.DataFrame(own, index=index) for own in outputs], axis=1, keys=list(names))
         return frame
+
+    @cached_property
+    def _law(self) -> Law:
+        """Of a new observation."""
+        if self.calibration is not None:
+            shapes = self.calibration.shapes
+            reach = np.array([-float(shape.lower_quantile(0.025)) for shape in shapes])  # of 95 %, where intervals are read
+            of_mean = two_sided_quantile(0.95, self.degrees_of_freedom) / np.maximum(reach, 1e-6) * self.standard_error
+            return Law(self.mean, np.maximum(self.calibration.expected, of_mean), shapes)
+        scale = np.hypot(self.standard_error, np.sqrt(self.components.noise))
+        if self.noise_degrees_of_freedom == self.degrees_of_freedom:
+            return Law(self.mean, scale, (Student(np.array(self.degrees_of_freedom)),))
+        share = np.divide(self.standard_error, scale, out=np.ones_like(scale), where=np.isfinite(scale) & (scale > 0))
+        return Law(self.mean, scale, (Sum(self.degrees_of_freedom, share),))
+
+    def _observed(self, y: npt.ArrayLike) -> FloatArray:
+        try:
+            values = np.asarray(y, dtype=np.float64)
+            np.broadcast_shapes(values.shape, self.mean.shape)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"y must be numbers, one for each mean of shape {self.mean.shape}, or one for all ({error})"
+            ) from error
+        return values
 
     def _half_width(self, level: float) -> FloatArray:
         return two_sided_quantile(level, self.degrees_of_freedom) * self.standard_error

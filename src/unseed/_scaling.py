@@ -15,6 +15,8 @@ from unseed.errors import InvalidInputError
 if TYPE_CHECKING:
     from torch import Tensor
 
+_LARGEST, _LARGEST_USUAL = 1e300, 1e100
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -30,13 +32,9 @@ class Scaling:
         """Mean and standard deviation of X (n, ...) and y (n, k), or zeros and ones when not active."""
         if not active:
             return cls(np.zeros(X.shape[1:]), np.ones(X.shape[1:]), np.zeros(y.shape[1]), np.ones(y.shape[1]))
-        columns = X.reshape(len(X), -1)
-        of_x, of_y = StandardScaler().fit(columns), StandardScaler().fit(y)
-        for name, scaler in (("X", of_x), ("y", of_y)):
-            if not np.isfinite(scaler.scale_).all():
-                raise InvalidInputError(f"{name} has values too large to standardise in float64; scale them down")
+        (x_mean, x_scale), (y_mean, y_scale) = _mean_and_scale("X", X.reshape(len(X), -1)), _mean_and_scale("y", y)
         shape = X.shape[1:]
-        return cls(of_x.mean_.reshape(shape), of_x.scale_.reshape(shape), of_y.mean_, of_y.scale_)
+        return cls(x_mean.reshape(shape), x_scale.reshape(shape), y_mean, y_scale)
 
     @property
     def n_outputs(self) -> int:
@@ -82,6 +80,29 @@ class Scaling:
         if (scaling.x_scale <= 0).any() or (scaling.y_scale <= 0).any():
             raise record.fault("a scale is not positive")
         return scaling
+
+
+def unit_of(columns: FloatArray) -> FloatArray:
+    """A power of two near the largest value of every column (n, k) whose squares float64 does not hold, and 1 of others.
+
+    Examples
+    --------
+    >>> unit_of(np.array([[3.0, 3e170], [-5.0, 1e100]])).tolist() == [1.0, 2.0**566]
+    True
+    """
+    largest = np.abs(columns).max(axis=0)
+    is_usual = (largest == 0) | ((largest >= 1 / _LARGEST_USUAL) & (largest <= _LARGEST_USUAL))
+    return np.where(is_usual, 1.0, 2.0 ** np.floor(np.log2(np.where(is_usual, 1.0, largest))))
+
+
+def _mean_and_scale(name: str, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of every column; one that is constant has itself for a mean, to the last bit, and a scale of one."""
+    if np.abs(columns).max() > _LARGEST:
+        raise InvalidInputError(f"{name} has values too large to standardise in float64; scale them down")
+    unit = unit_of(columns)
+    scaler = StandardScaler().fit(columns / unit)
+    mean = np.where((columns == columns[0]).all(axis=0), columns[0], scaler.mean_ * unit)
+    return mean, scaler.scale_ * unit
 
 
 def _as_array(values: FloatArray | Tensor) -> FloatArray:

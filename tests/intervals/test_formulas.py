@@ -56,9 +56,9 @@ def test_sectioning():
 
 
 def test_interval_for_the_truth():
-    # Sectioning's 13/3, a posterior variance of 2, structure of 0.5 and a rival's 0.25 add up; the law is normal.
+    # Sectioning's 13/3, a posterior variance of 2, structure of 0.5 and a rival's 0.25 add up; 12 − 2 degrees of freedom.
     result = numbers(TruthInterval(batches=3), GivenReplicates([1, 1, 2, 6], [12, 4, 4, 4]))
-    assert_allclose(result, (1.0, np.sqrt(13 / 3 + 2.75), np.inf))
+    assert_allclose(result, (1.0, np.sqrt(13 / 3 + 2.75), 10))
 
 
 def test_what_landmarks_miss_is_told_apart_from_the_posterior_and_counted_once():

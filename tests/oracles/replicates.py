@@ -34,13 +34,17 @@ class ReplicatesByHand:
         return influence_by_complex_step(self._kernel, K_new, self._labels, self._regularization)[:, :, None] * self._y_scale
 
     def noise(self):
-        """‖(I − H)y‖² over tr (I − H)², both summed over the replicates that stand for the network on these data."""
+        """‖(I − H)y‖² over tr (I − H)², both summed over the replicates that stand for the network on these data.
+
+        Their labels have lost their mean, and a degree of freedom with it.
+        """
         squares = traces = 0.0
         for rows in self._references():
             unexplained = len(rows) * self._regularization * np.linalg.inv(self._system(rows))
             squares += np.sum((unexplained @ self._labels[rows]) ** 2)
             traces += np.trace(unexplained @ unexplained)
-        return squares / traces * self._y_scale**2
+        n = len(self._labels)
+        return squares / traces * self._y_scale**2 * n / (n - 1)
 
     def procedural(self, X):
         """Variance over seeds of s(x) − cᵀs(X), s the untrained network; the mean over the same replicates."""

@@ -1,7 +1,8 @@
 """Models that version 0.1.0 wrote still load, and answer as they did.
 
 ``kernel`` has two outputs, a network that was chosen and its rival; ``trained`` is a `NetworkEngine` of width 12; ``table`` is
-what ``unseed fit`` made of a table with categories, dates and gaps. ``expected.json`` is what 0.1.0 answered after loading.
+what ``unseed fit`` made of a table with categories, dates and gaps. ``expected.json`` is what 0.1.0 answered after loading;
+standard errors, intervals, noise and what follows from them (a bias in half widths) are those of the repairs after it.
 """
 
 import json

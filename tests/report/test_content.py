@@ -23,7 +23,7 @@ from unseed_app.report import features, outputs
 from unseed_app.report.content import Report, build
 from unseed_app.report.held_out import HeldOut
 from unseed_app.report.outputs import LEVELS
-from unseed_app.report.page import figure, payload_of, plain
+from unseed_app.report.page import figure, in_short, payload_of, plain
 
 RNG = np.random.default_rng(0)
 NETWORK = MLP(bias_scale=1.0, scale_inputs=True, input_scale=[0.2, 1.0, 0.5, 0.9])
@@ -83,6 +83,26 @@ class TestAccuracy:
             law = stats.binom(60, level)
             assert law.cdf(60 * low - 1) < 0.025 <= law.cdf(60 * low)
             assert law.cdf(60 * high - 1) < 0.975 <= law.cdf(60 * high)
+
+    def test_places_in_the_law_are_counted_in_bins_of_equal_chance(self):
+        places = REPORT.outputs[0].places
+        expected = np.histogram(REG.get_prediction(X[NEW]).cdf(Y[NEW]), bins=10, range=(0, 1))[0]
+        np.testing.assert_array_equal(places.counts, expected)
+        law = stats.binom(60, 0.1)
+        assert law.cdf(places.low[0] - 1) < 0.025 <= law.cdf(places.low[0])
+        assert law.cdf(places.high[0] - 1) < 0.975 <= law.cdf(places.high[0])
+
+    def test_rows_of_the_training_are_judged_by_nobody(self):
+        both = np.r_[0:30, 100:160]
+        mixed, new = report_of(REG, X[both], Y[both]), report_of(REG, X[100:160], Y[100:160])
+        assert mixed.rows.is_seen.sum() == 30
+        assert vars(mixed.outputs[0].accuracy) == pytest.approx(vars(new.outputs[0].accuracy))
+        np.testing.assert_array_equal(mixed.outputs[0].coverage.observed, new.outputs[0].coverage.observed)
+        np.testing.assert_array_equal(mixed.outputs[0].places.counts, new.outputs[0].places.counts)
+        assert any(sentence.startswith("30 of the 90 rows were in the training") for sentence in mixed.unknown)
+        seen = report_of(REG, X[:30], Y[:30])
+        assert seen.outputs[0].accuracy is seen.outputs[0].coverage is seen.outputs[0].places is None
+        assert "accuracy" not in " ".join(in_short(seen))
 
 
 class TestRows:

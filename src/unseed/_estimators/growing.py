@@ -14,7 +14,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from unseed._checks import check_flag, fault_of
+from unseed._checks import check_flag, check_no_text, fault_of
 from unseed._estimators.first_look import BEGIN_ROWS, Block, FirstLook, joined
 from unseed._estimators.partitions import fit_partitions, grow_by_partitions, partitions_of
 from unseed._estimators.regressor import IntervalRegressor
@@ -228,6 +228,7 @@ class GrowingRegressor(IntervalRegressor):
         """As arrays like those before, which had so many outputs; None where there were none before."""
         output_names, given = names_of(y), (X, y)
         options = {"y_numeric": True, "dtype": np.float64, "allow_nd": is_module(self.network), "reset": n_outputs is None}
+        check_no_text(X=X, y=y)
         try:
             X, y = validate_data(self, X, y, multi_output=True, **options)
         except ValueError as error:
@@ -239,7 +240,7 @@ class GrowingRegressor(IntervalRegressor):
             raise InvalidInputError(f"y has {columns.shape[1]} columns, and the rows before had {n_outputs}")
         elif X.shape[1:] != self._row_shape:
             raise InvalidInputError(f"X has rows of shape {X.shape[1:]}, and those before had {self._row_shape}")
-        return X, columns
+        return X, self._in_unit(columns, is_first=n_outputs is None)
 
     def _names(self) -> list[str]:
         return [str(name) for name in (*getattr(self, "feature_names_in_", ()), *(self._output_names or ()))]

@@ -160,6 +160,7 @@ def fit_partitions(estimator: GrowingRegressor, partitions: Partitions) -> Growi
     if solver is None:
         return estimator.fit(*partitions.rows())
     estimator._checked(*partitions.example(), None)
+    estimator.__dict__.pop("_unit", None)  # partitions are added up in the user's
     progress = estimator._progress()
     begun = estimator._begun(solver, partitions.first_look(streams.seed), streams, device, progress)
     estimator._summed, estimator.solver_ = partitions.added_to(begun, progress), begun.solver

@@ -15,11 +15,12 @@ from unseed._estimators.growing import GrowingRegressor
 from unseed._estimators.shrinking import smaller
 from unseed._estimators.summed import SummedRows
 from unseed._estimators.training import MeanOption, TrainingData, is_module, restore_pnc, train_pnc
-from unseed._findings import Diagnosis
+from unseed._findings import Diagnosis, LeaveOneOut
 from unseed._frames import index_of
+from unseed._law import JointLaw
 from unseed._predictors import ContrastQuery, PNCQuery, PNCReplicates, PosteriorLaw
 from unseed._random import RandomState, Streams
-from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, JointLaw, LeaveOneOut, Prediction
+from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, Prediction
 from unseed._scaling import Scaling
 from unseed._selection import Choice, Selection
 from unseed._state import Record, State
@@ -146,7 +147,7 @@ class PNCRegressor(GrowingRegressor):
         check_is_fitted(self, "is_fitted_")
         if not self._replicates.has_posterior:
             return None
-        return LeaveOneOut.of(self._replicates.checked.y, self._replicates.left_out.errors)
+        return LeaveOneOut.of(self._replicates.checked.y, self._replicates.left_out.errors, self._unit)
 
     def get_contrast(self, X: Any, X_other: Any) -> Prediction:
         """Everything about the differences f(x) − f(x'), row by row, as one frozen object.
@@ -195,9 +196,8 @@ class PNCRegressor(GrowingRegressor):
         """
         check_whole_number("n_networks", n_networks, at_least=1)
         check_whole_number("members", members, at_least=1)
-        X = self._validate(X)
-        generator = Streams.from_random_state(random_state).generator("sample networks")
-        draws = self._replicates.draw_networks(X, n_networks, members, generator)
+        X, generator = self._validate(X), Streams.from_random_state(random_state).generator("sample networks")
+        draws = self._replicates.draw_networks(X, n_networks, members, generator) * self._unit
         return draws[..., 0] if self._single_output else draws
 
     def compress(self, *, dtype: str = "float64", anchors: int | None = None) -> Self:
@@ -266,21 +266,21 @@ class PNCRegressor(GrowingRegressor):
         return asked.noise_variance()
 
     def _expected_error(self, asked: PNCQuery, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
-        replicates = self._replicates
-        is_wanted = self.calibration == "conformal" or len(replicates.checked.X) >= _ENOUGH_SCORES
-        if self.calibration == "normal" or not is_wanted or not replicates.has_posterior:
+        is_wanted = self.calibration == "conformal" or len(self._replicates.checked.X) >= _ENOUGH_SCORES
+        if self.calibration == "normal" or not is_wanted or not self._replicates.has_posterior:
             return None
         posterior = estimate.parts.get("posterior")
         if posterior is None or "landmarks" in estimate.parts:  # the scores are relative to all of the posterior
             posterior = asked.posterior_variance(asked.X)
-        return np.asarray(np.sqrt(posterior + noise))
+        chosen = Choice(self.network_, self.regularization_, self.selection_)
+        optimism = chosen.optimism(float(self.n_rows_), is_given=self.regularization != "auto")
+        return np.asarray(np.sqrt((posterior + noise) * optimism))
 
     def _scores(self) -> FloatArray:
         return self._replicates.scores
 
     def _joint_law(self, X: FloatArray) -> JointLaw | None:
-        is_known = self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS
-        return PosteriorLaw(self._replicates, X) if is_known else None
+        return PosteriorLaw(self._replicates, X) if self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS else None
 
     def _state(self) -> State:
         return {**super()._state(), "probe": self._probe, "converges": bool(self.engine_.converges), "solver": self.solver_}

@@ -12,15 +12,16 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unseed._checks import check_flag
+from unseed._checks import check_flag, check_no_text
 from unseed._estimators.saving import Saved
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._frames import index_of, names_of, to_pandas
+from unseed._law import JointLaw
 from unseed._machine import resolve_device
 from unseed._predictors import chunks
 from unseed._progress import Progress
 from unseed._random import RandomState, Streams
-from unseed._results import Calibration, Components, Estimate, FloatArray, JointLaw, Prediction, check_level
+from unseed._results import Calibration, Components, Estimate, FloatArray, Prediction, check_level
 from unseed._scaling import Scaling
 from unseed._state import State
 from unseed._told import telling_once
@@ -62,12 +63,12 @@ class IntervalRegressor(RegressorMixin, Saved):
         check_regularization(self.regularization)
         self._check_options()
         output_names = names_of(y)
+        check_no_text(X=X, y=y)
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=is_module(self.network))
-        columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        columns = self._in_unit(np.asarray(y, dtype=np.float64).reshape(len(y), -1), is_first=True)
         scaling = Scaling.fit(X, columns, active=standardize)
-        streams = Streams.from_random_state(self.random_state)
         progress = Progress(active=bool(self.verbose))
-        self._train(TrainingData(X, columns, scaling, streams, device, progress))
+        self._train(TrainingData(X, columns, scaling, Streams.from_random_state(self.random_state), device, progress))
         progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
         self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
         self.n_rows_ = len(X)
@@ -76,7 +77,11 @@ class IntervalRegressor(RegressorMixin, Saved):
 
     def _forget(self) -> None:
         """Whatever happens now, the estimator is not half the old and half the new."""
-        for fitted in ["_replicates", *(name for name in vars(self) if name.endswith("_") and not name.startswith("_"))]:
+        for fitted in [
+            "_replicates",
+            "_unit",
+            *(name for name in vars(self) if name.endswith("_") and not name.startswith("_")),
+        ]:
             self.__dict__.pop(fitted, None)
 
     @telling_once
@@ -96,7 +101,7 @@ class IntervalRegressor(RegressorMixin, Saved):
             answers = [estimate.centre, estimate.standard_error]
         else:
             answers = [self._centre(self._validate(X))]
-        shaped = list(map(self._in_shape, answers))
+        shaped = [self._in_shape(values * self._unit) for values in answers]
         if getattr(self, "_sklearn_output_config", {}).get("transform") == "pandas":
             shaped = [to_pandas(values, index, self._output_names) for values in shaped]
         return tuple(shaped) if return_std else shaped[0]
@@ -198,8 +203,7 @@ class IntervalRegressor(RegressorMixin, Saved):
 
     def _noise_chunk(self, asked: Any) -> FloatArray:
         """Noise variance at a few points. Shape (n_outputs,), or (n_points, n_outputs)."""
-        variance: FloatArray = self._replicates.noise_variance
-        return variance
+        return np.asarray(self._replicates.noise_variance)
 
     def _expected_error(self, asked: Any, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
         """What prediction intervals at a few points are scaled by; None leaves them to the normal law."""
@@ -242,7 +246,7 @@ class IntervalRegressor(RegressorMixin, Saved):
             variances.append((procedural, noise))
         calibration, scales = None, [scale for scale in expected if scale is not None]
         if scales:
-            calibration = Calibration(self._in_shape(np.concatenate(scales)), self._in_shape(self._scores()))
+            calibration = Calibration(self._in_shape(np.concatenate(scales) * self._unit), self._in_shape(self._scores()))
         procedural, noise = map(np.concatenate, zip(*variances, strict=True))
         return self._assembled(Estimate.joined(estimates), procedural, noise, calibration, self._joint_law(X), index)
 
@@ -255,22 +259,26 @@ class IntervalRegressor(RegressorMixin, Saved):
         joint_law: JointLaw | None = None,
         index: Any = None,
     ) -> Prediction:
-        """In the shape of the user's y."""
-        parts = {name: self._in_shape(values) for name, values in estimate.parts.items()}
-        data, seed, new = map(self._in_shape, (estimate.standard_error**2, procedural, noise))
+        """In the shape and the units of the user's y, where variances may be beyond float64."""
+        centre, error = (self._in_shape(values * self._unit) for values in (estimate.centre, estimate.standard_error))
+        with np.errstate(over="ignore"):
+            of_data = (estimate.standard_error**2, procedural, noise)
+            squares = [self._in_shape(values * self._unit * self._unit) for values in (*of_data, *estimate.parts.values())]
         return Prediction(
-            self._in_shape(estimate.centre),
-            self._in_shape(estimate.standard_error),
+            centre,
+            error,
             estimate.degrees_of_freedom,
-            Components(data, seed, new, parts),
+            Components(squares[0], squares[1], squares[2], dict(zip(estimate.parts, squares[3:], strict=True))),
             calibration=calibration,
-            joint_law=joint_law,
+            joint_law=joint_law if (self._unit == 1).all() else None,
             index=index,
             output_names=self._output_names,
+            noise_degrees_of_freedom=max(self.n_rows_ - 2.0, 1.0),
         )
 
     def _validate(self, X: Any) -> FloatArray:
         check_is_fitted(self, "is_fitted_")
+        check_no_text(X=X)
         validated: FloatArray = validate_data(self, X, reset=False, dtype=np.float64, allow_nd=is_module(self.network))
         if validated.shape[1:] != self._row_shape:
             raise InvalidInputError(

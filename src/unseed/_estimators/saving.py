@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from unseed._machine import resolve_device
 from unseed._persistence import Compression, bytes_of, code_among, read_model, write_model
 from unseed._results import FloatArray
-from unseed._scaling import Scaling
+from unseed._scaling import Scaling, unit_of
 from unseed._state import Record, State
 from unseed.engines import Task
 from unseed.errors import InvalidInputError, ModelFileError, NotEnoughMemoryError, UnseedError
@@ -34,6 +34,7 @@ class Saved(BaseEstimator):
     _task: Task | None  # what they were trained on
     _row_shape: tuple[int, ...]
     _single_output: bool
+    _unit: FloatArray = np.ones(1)  # of y within, where squares in the user's own are beyond float64
     _output_names: Any
     interval_: Any
 
@@ -98,6 +99,12 @@ class Saved(BaseEstimator):
     def _centre(self, X: FloatArray) -> FloatArray:
         """Predictions. Shape (n_points, n_outputs)."""
 
+    def _in_unit(self, columns: FloatArray, *, is_first: bool) -> FloatArray:
+        """Labels (n, n_outputs), where their squares are beyond float64 in a unit of their own."""
+        if is_first and not callable(getattr(self, "initial_mean", None)):  # a mean that is given is one in the user's units
+            self._unit = unit_of(columns)
+        return columns / self._unit if (self._unit != 1).any() else columns
+
     def _whole_state(self) -> State:
         names = getattr(self, "feature_names_in_", None)
         state: State = {
@@ -106,6 +113,7 @@ class Saved(BaseEstimator):
             "output": getattr(self, "_sklearn_output_config", {}).get("transform"),
             "single_output": bool(self._single_output),
             "n_rows": int(self.n_rows_),
+            "unit": self._unit,
             "compression": getattr(self, "compression_", None),
             **{name: getattr(self, f"{name}_") for name in self._chosen},
             **self._state(),
@@ -140,6 +148,8 @@ class Saved(BaseEstimator):
             raise record.fault(f"names and outputs do not fit {self.n_features_in_} features and {n_outputs} outputs")
         if self._output_names and len(self._output_names) != n_outputs:
             raise record.fault(f"{len(self._output_names)} output names for {n_outputs} outputs")
+        if record.has("unit"):  # models of 0.1.0 have none
+            self._unit = record.array("unit", None)
         compression = record.option("compression", Compression, type(None))
         if compression is not None:
             self.compression_ = compression

@@ -47,6 +47,8 @@ RIVAL_ROWS = 4096
 """Up to here a second network is trained on all rows, where the data like it nearly as well."""
 
 _MODULE_REGULARIZATION, _MODULE_DRAWS, _CHECKED_ROWS = 1e-6, 100, 1000
+_LARGEST_STOPPED = 10.0
+"""Ridge over the kernel's mean diagonal where training stops early: λ is in the curvature that a rate must be small for."""
 
 
 class TrainingData(NamedTuple):
@@ -124,7 +126,8 @@ def choose(network: object, regularization: object, data: TrainingData, labels: 
         return Choice(architecture, given)
     if not isinstance(architecture, MLP):
         return Choice(architecture, _MODULE_REGULARIZATION)
-    return Choice(architecture, choose_regularization(inputs, labels, architecture, streams))
+    largest = {} if converges else {"largest": _LARGEST_STOPPED}
+    return Choice(architecture, choose_regularization(inputs, labels, architecture, streams, **largest))
 
 
 def train_pnc(
@@ -144,7 +147,8 @@ def train_pnc(
     checked = CheckedRows(chosen, data.X[chosen], data.y[chosen])
     is_possible = engine.is_infinite and method.uses_posterior and len(data.X) <= RIVAL_ROWS
     rival = train_rival(task, choice.selection) if is_possible and estimator.regularization == "auto" else None
-    return PNCReplicates(trained, plan, data.scaling, data.device, mean, checked, estimator.noise, rival), task, choice
+    networks = trained, plan, data.scaling, data.device
+    return PNCReplicates(*networks, mean, checked, estimator.noise, rival, estimator.standardize), task, choice
 
 
 def train_rival(task: Task, selection: Selection | None) -> Trained | None:
@@ -190,7 +194,9 @@ def restore_pnc(record: Record, estimator: PNCRegressor, choice: Choice, device:
         if other is None:
             raise record.fault("the selection has no rival, and there are weights of one")
         rival = KernelEngine().restore(record.part("rival"), other, full(plan.n_rows))
-    return PNCReplicates(*networks, mean, checked, record.fact("noise_kind", str), rival), task
+    is_known = "is_centred" in record.facts  # models of 0.1.0 do not say
+    is_centred = record.fact("is_centred", bool) if is_known else bool(estimator.standardize)
+    return PNCReplicates(*networks, mean, checked, record.fact("noise_kind", str), rival, is_centred), task
 
 
 def _check_relevance(network: Network, scaling: Scaling) -> None:

@@ -5,49 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from unseed._law import KnownLaw
+from unseed._predictors.checked import CheckedRows, LeftOutErrors
 from unseed._predictors.scaled import Query, ScaledNetworks
 from unseed._residuals import Misfit, NoiseModel
-from unseed._results import FloatArray, KnownLaw
-from unseed._state import Record, State
+from unseed._results import FloatArray
+from unseed._state import State
 from unseed.engines import NewPoints, Trained
 from unseed.errors import NotAvailableError
 from unseed.networks import InitialMean
 
-
-@dataclass(frozen=True)
-class CheckedRows:
-    """Training rows whose leave-one-out errors are looked at, in the user's units."""
-
-    indices: npt.NDArray[np.int64]  # (m,)
-    X: FloatArray  # (m, ...)
-    y: FloatArray  # (m, n_outputs)
-
-    def state(self) -> State:
-        """Everything."""
-        return {"indices": self.indices, "X": self.X, "y": self.y}
-
-    @classmethod
-    def restore(cls, record: Record, n_rows: int, row_shape: tuple[int, ...], n_outputs: int) -> CheckedRows:
-        """From `state`: some of so many rows."""
-        indices = record.array("indices", None, dtype="int64")
-        if len(indices) == 0 or indices.min() < 0 or indices.max() >= n_rows:
-            raise record.fault(f"rows to check are not among the {n_rows} rows")
-        X = record.array("X", len(indices), *row_shape)
-        return cls(indices.astype(np.int64), X, record.array("y", len(indices), n_outputs))
-
-
-class LeftOutErrors(NamedTuple):
-    """Leave-one-out errors of the checked rows and the posterior variance of the predictions, in the user's units."""
-
-    errors: FloatArray  # (m, n_outputs)
-    variance: FloatArray  # (m, n_outputs)
+_ENOUGH_EQUAL = 19
+"""Labels that are all the same, from where on another one is so, too, with a chance of 0.95."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +37,8 @@ class PNCReplicates(ScaledNetworks):
     checked: CheckedRows
     noise_kind: str = "constant"
     rival: Trained | None = None
+    is_centred: bool = False
+    """Whether the labels' mean was taken off them, which costs a degree of freedom."""
 
     def at(self, X: FloatArray, *, is_shared: bool = False) -> PNCQuery:
         """New points to be asked about; several questions share what is made for them."""
@@ -81,11 +58,31 @@ class PNCReplicates(ScaledNetworks):
         """How the rows were handled, in words."""
         return self.trained.handled(self.plan.n_rows)
 
+    @property
+    def correction(self) -> float:
+        """Of variances that were averaged over n rows, where n − 1 of them are free."""
+        n = float(self.sizes[list(self.plan.reference)].sum())
+        return n / max(n - 1, 1.0) if self.is_centred else 1.0
+
+    @cached_property
+    def noise_variance(self) -> FloatArray:
+        """Variance of the observations around the function. Shape (n_outputs,)."""
+        return super().noise_variance * self.correction
+
     @cached_property
     def left_out(self) -> LeftOutErrors:
         """What the network trained on all other rows makes of each checked row."""
         found = self.trained.leave_out(torch.from_numpy(self.checked.indices).to(self.device))
-        return LeftOutErrors(self.scaling.from_differences(found.errors), self.scaling.from_variances(found.variance))
+        variance = self.scaling.from_variances(found.variance) * self.correction
+        return LeftOutErrors(self.scaling.from_differences(found.errors), variance)
+
+    @cached_property
+    def is_silent(self) -> npt.NDArray[np.bool_]:
+        """Outputs whose labels are all the same, and too few to promise the same of the next. Shape (n_outputs,).
+
+        Of exchangeable labels the next is like all n before it with a chance of n/(n + 1) at least.
+        """
+        return np.asarray((self.left_out.errors == 0).all(axis=0) & (len(self.checked.y) < _ENOUGH_EQUAL))
 
     @cached_property
     def misfit(self) -> Misfit:
@@ -140,6 +137,7 @@ class PNCReplicates(ScaledNetworks):
             "initial_mean": self.initial_mean.state(),
             "checked": self.checked.state(),
             "noise_kind": self.noise_kind,
+            "is_centred": bool(self.is_centred),
             "has_rival": self.rival is not None,
             **({} if self.rival is None else {"rival": self.rival.state()}),
         }
@@ -162,8 +160,11 @@ class PNCQuery(Query[PNCReplicates]):
 
     def posterior_variance(self, X: FloatArray, minus: PNCQuery | None = None) -> FloatArray:
         """At points, or of f(x) − f(x') for the points of another query. Shape (n_points, n_outputs)."""
-        other = None if minus is None else minus.points
-        return self.networks.scaling.from_variances(self.networks.trained.posterior_variance(self.at(X).points, other))
+        points, other, networks = self.at(X).points, None if minus is None else minus.points, self.networks
+        variance = networks.trained.posterior_variance(points, other)
+        if networks.is_centred:
+            variance = (variance + networks.trained.mean_variance(points, other)) * networks.correction
+        return np.asarray(networks.scaling.from_variances(variance) + np.where(networks.is_silent, np.inf, 0.0))
 
     def missed_variance(self, X: FloatArray) -> FloatArray | None:
         """The part of the posterior variance that is there for landmarks being few; None where all rows are landmarks."""
@@ -279,6 +280,7 @@ class PosteriorLaw:
     def covariance(self) -> FloatArray:
         """Shape (n_outputs, n_points, n_points)."""
         joint = self.networks.trained.posterior_covariance(self.networks.at(self.X, is_shared=True).points)
+        joint = joint * self.networks.correction
         return self.networks.scaling.from_variances(joint.permute(1, 2, 0)).transpose(2, 0, 1)
 
     def __reduce__(self) -> tuple[type[KnownLaw], tuple[FloatArray]]:

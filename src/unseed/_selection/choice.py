@@ -19,6 +19,9 @@ _MANY_ROWS, _SHARE, _MOST_ROWS = 5000, 0.4, 3000
 CLOSE = 0.05
 """Difference of scores per row below which two networks are nearly as good: more rows decide, or both are heard."""
 
+_MATTERS = 0.1
+"""Scale of a feature, over the largest, from which on it is a choice and not as good as none."""
+
 
 @dataclass(frozen=True)
 class AutoNetwork:
@@ -70,6 +73,12 @@ class Candidate:
         return len(set(self.network.input_scale or ())) > 1
 
     @property
+    def n_determined(self) -> int:
+        """Hyperparameters that the rows determine: scales of features that matter, and λ; the others are their prior's."""
+        scale = set(self.network.input_scale or (1.0,))
+        return sum(one > _MATTERS * max(scale) for one in scale) + 1
+
+    @property
     def architecture(self) -> str:
         """The network in a few words."""
         scale = np.array(self.network.input_scale or (1.0,))
@@ -116,3 +125,13 @@ class Choice:
     network: MLP | ModuleFactory
     regularization: float
     selection: Selection | None = None
+
+    def optimism(self, n_rows: float, *, is_given: bool) -> float:
+        """Mean square of errors at new rows over that of left-out errors of the rows that all this was chosen by.
+
+        Akaike's final prediction error: each of p hyperparameters lowers the latter by a share of 1/n, and raises the former
+        by as much. Nothing is chosen by the rows where network and λ are given.
+        """
+        chosen = self.selection.best.n_determined if self.selection is not None else 1
+        chosen = 0 if is_given and self.selection is None else min(chosen, int(n_rows / 4))
+        return (n_rows + chosen) / (n_rows - chosen)

@@ -35,7 +35,7 @@ _ASCENTS = 40  # about so many in all, for the progress bar
 
 NEIGHBOURS, RIDGE_ROWS = 20, 400
 """Rows of a group of close ones; rows above which the leave-one-out error that λ is chosen by is that of a random subset."""
-_RIDGES = np.logspace(-10, 1, 34)  # relative to the mean diagonal of the kernel
+_RIDGES = np.logspace(-10, 4, 43)  # relative to the mean diagonal of the kernel
 
 
 def select_network(
@@ -134,8 +134,10 @@ class RidgePath:
         return self.errors(ridges).square().mean(dim=(1, 2)).cpu().numpy()
 
 
-def choose_regularization(X: Tensor, labels: Tensor, network: MLP, streams: Streams) -> float:
-    """λ_n with the smallest leave-one-out error.
+def choose_regularization(
+    X: Tensor, labels: Tensor, network: MLP, streams: Streams, largest: float = float(_RIDGES[-1])
+) -> float:
+    """λ_n with the smallest leave-one-out error, of ridges up to ``largest`` times the mean diagonal of the kernel.
 
     What is carried from a subset to all rows is the ridge λn, the noise-to-signal ratio of the labels, which does not
     depend on how many rows there are.
@@ -149,7 +151,7 @@ def choose_regularization(X: Tensor, labels: Tensor, network: MLP, streams: Stre
     scale = float(matrix.diagonal().mean())
     if scale == 0:  # a network that sees nothing of X predicts its mean at every ridge
         return 1.0 / n_rows
-    path, ridges = RidgePath.of(matrix, labels), scale * _RIDGES
+    path, ridges = RidgePath.of(matrix, labels), scale * _RIDGES[largest * (1 + 1e-9) >= _RIDGES]
     scores = path.mean_square(ridges)
     best = int(np.argmin(scores))
     bracket = np.log(ridges[max(best - 1, 0)]), np.log(ridges[min(best + 1, len(ridges) - 1)])

@@ -83,6 +83,16 @@ class KernelExpansions(Trained):
         left = (prior - white.square().sum(0)).clamp_min(0.0) + self.undetermined(white).square().sum(0)
         return left[:, None] * self.amplitude
 
+    @abstractmethod
+    def constant(self) -> tuple[Tensor, Tensor]:
+        """Labels that are 1, as the points' vectors know them (m,), and 1ᵀA⁻¹1, what they determine of a constant."""
+
+    def mean_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
+        """What of a constant is not fitted, as uncertain as the labels' mean."""
+        constant, known = self.constant()
+        left = [1 - self._determined(at).T @ constant for at in (points, minus) if at is not None]
+        return ((left[0] - left[1] if minus is not None else left[0]).square() / known)[:, None] * self.amplitude
+
     def posterior_covariance(self, points: NewPoints) -> Tensor:
         """The same between points, output by output."""
         white = self._white(points)
@@ -110,6 +120,10 @@ class KernelExpansions(Trained):
         """K(Z, x). Shape (m, n_points)."""
         return points.once(self, "cross-kernel", lambda: self.kernel.ntk_cross(self.points, self.profile(points)))
 
+    def _determined(self, points: NewPoints) -> Tensor:
+        """Vectors whose products with that of some labels are what these are fitted by. Shape (m, n_points)."""
+        return self._white(points)
+
     def _white(self, points: NewPoints) -> Tensor:
         return points.once(self, "whitened", lambda: self.whiten(self.cross(points)))
 
@@ -125,16 +139,19 @@ class AnchoredPosterior:
     amplitude : Tensor of shape (n_outputs,)
     left_out : LeftOut
         Of the rows that may be asked for, from the whole model.
+    constant : Tensor of shape (m + 1,)
+        R⁻¹Φᵀ1/ridge, R the root, and 1ᵀA⁻¹1 of the whole model.
     """
 
     root: Tensor
     amplitude: Tensor
     left_out: LeftOut
+    constant: Tensor
 
     def state(self) -> State:
         """The factor in half, since it is a triangle."""
         left_out = {f"left_out_{name}": getattr(self.left_out, name) for name in ("rows", "errors", "variance")}
-        return {"root": packed(self.root), "amplitude": self.amplitude, **left_out}
+        return {"root": packed(self.root), "amplitude": self.amplitude, "constant": self.constant, **left_out}
 
     @classmethod
     def restore(cls, record: Record, m: int, k: int, device: torch.device) -> AnchoredPosterior:
@@ -145,7 +162,9 @@ class AnchoredPosterior:
             raise record.fault("the posterior's factor is singular")
         rows = record.tensor("left_out_rows", device, None, dtype="int64")
         parts = (record.tensor(f"left_out_{name}", device, len(rows), k) for name in ("errors", "variance"))
-        return cls(root, record.tensor("amplitude", device, k), LeftOut(rows, *parts))
+        # models of 0.1.0 do not say what they know of a constant: all
+        known = record.tensor("constant", device, m + 1) if record.has("constant") else root.new_full((m + 1,), torch.inf)
+        return cls(root, record.tensor("amplitude", device, k), LeftOut(rows, *parts), known)
 
 
 @dataclass(frozen=True)
@@ -222,6 +241,14 @@ class AnchoredReplicates(KernelExpansions):
         """R⁻¹φ, R the factor of I + ΦᵀΦ/ridge."""
         left: Tensor = torch.linalg.solve_triangular(self._posterior.root, white, upper=False)
         return left
+
+    def constant(self) -> tuple[Tensor, Tensor]:
+        """As the whole model had it."""
+        *_, known = constant = self._posterior.constant
+        return constant[:-1] if bool(known.isfinite()) else torch.zeros_like(constant[:-1]), known
+
+    def _determined(self, points: NewPoints) -> Tensor:
+        return self.undetermined(self._white(points))
 
     @property
     def _posterior(self) -> AnchoredPosterior:

@@ -209,12 +209,23 @@ class KernelReplicates(KernelExpansions, OwnReplicates[Factor]):
             inner.diagonal().add_(1.0)
             known = torch.linalg.cholesky(inner).contiguous()  # solves depend on the order in memory, in their last bits
             known = known.float().double() if is_rounded else known
-            posterior = AnchoredPosterior(known, self.amplitude, self.leave_out(checked))
+            ones = features.T @ (1 / self.full_factor.ridge[:, None])
+            constant = torch.linalg.solve_triangular(known, ones, upper=False)[:, 0]
+            of_mean = torch.cat([constant, self.constant()[1][None]])
+            posterior = AnchoredPosterior(known, self.amplitude, self.leave_out(checked), of_mean)
         return AnchoredReplicates(self.kernel, self.inputs[anchors], dual, self.noise_variance(), posterior)
 
     def whiten(self, cross: Tensor) -> Tensor:
         """With the factor of the network of all rows."""
         return self.full_factor.whiten(cross)
+
+    def constant(self) -> tuple[Tensor, Tensor]:
+        """L⁻¹1, and its square."""
+        return self._white_constant, self._white_constant.square().sum()
+
+    @cached_property
+    def _white_constant(self) -> Tensor:
+        return self.whiten(self.task.labels.new_ones(len(self.task.X), 1))[:, 0]
 
     @property
     def full_factor(self) -> DualRidge:

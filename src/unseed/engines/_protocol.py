@@ -100,6 +100,14 @@ class Trained(Protocol):
         """
         self._cannot("a posterior needs a network trained to convergence on all rows")
 
+    def mean_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
+        """What is added to it where the labels' mean was taken off: (1 − 1ᵀA⁻¹k(x))²/1ᵀA⁻¹1 times the amplitude.
+
+        Whatever of a constant the networks do not fit themselves is as uncertain as that mean, which these labels have given.
+        Zero where an engine does not say. Shape (n_points, n_outputs).
+        """
+        return points.inputs.new_zeros(len(points), 1)
+
     def missed_variance(self, points: NewPoints) -> Tensor:
         """What of the posterior variance is there for landmarks being few. Shape (n_points, n_outputs)."""
         self._cannot("landmarks are what solver='landmarks' has")

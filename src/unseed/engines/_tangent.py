@@ -119,6 +119,14 @@ class TangentFit:
             parts.append(variance.T.clamp_min(0.0))
         return torch.cat(parts)
 
+    def mean_variance(self, X: Tensor, minus: Tensor | None, labels: Tensor) -> Tensor:
+        """See `Trained.mean_variance`; output by output. Shape (n_points, k)."""
+        each = torch.eye(labels.shape[1]).to(labels).expand(len(labels), -1, -1)  # a constant in one output after the other
+        dual = self.factor.solve(each.transpose(1, 2).flatten(0, 1)).reshape(each.shape).transpose(1, 2)
+        left = [1 - self.predict(at, dual).diagonal(dim1=1, dim2=2) for at in (X, minus) if at is not None]
+        known = self.factor.energy(each.flatten(0, 1))
+        return (left[0] - left[1] if minus is not None else left[0]).square() / known * self._amplitude(labels)
+
     def leave_out(self, rows: Tensor, labels: Tensor) -> LeftOut:
         """Closed form; with several outputs each is left out alone."""
         k = self.batch.n_outputs
@@ -207,6 +215,11 @@ class FiniteReplicates(OwnReplicates[TangentFit]):
         """With the full-data network's own tangent kernel."""
         tangent, labels = self.full_fit
         return tangent.posterior_covariance(points.inputs, labels)
+
+    def mean_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
+        """With the full-data network's own tangent kernel."""
+        tangent, labels = self.full_fit
+        return tangent.mean_variance(points.inputs, None if minus is None else minus.inputs, labels)
 
     def leave_out(self, rows: Tensor) -> LeftOut:
         """With the full-data network's own tangent kernel."""

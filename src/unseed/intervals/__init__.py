@@ -49,20 +49,20 @@ METHODS: dict[str, type[IntervalMethod]] = listed(
 def resolve_interval(interval: str | IntervalMethod, n_rows: int, *, has_posterior: bool = False) -> IntervalMethod:
     """Interval method of that name, or the object itself.
 
-    ``"auto"`` is the interval for the truth where networks have a posterior, sectioning where they have none, with as many
-    batches as there are rows where there are fewer than four. Every method needs two rows: a resample of one row is that
-    row, and its zero spread would be a lie.
+    ``"auto"`` is the interval for the truth where networks have a posterior, sectioning where they have none: by name both
+    have as many batches as there are rows where there are fewer than four. Every method needs two rows: a resample of one row
+    is that row, and its zero spread would be a lie.
     """
     if n_rows < 2:
         raise InvalidInputError(
             f"n_samples={n_rows}: an interval needs at least two rows, because one sample has no spread to measure"
         )
     if isinstance(interval, str):
-        if interval == "auto":
-            batches = min(4, n_rows)
-            return TruthInterval(batches) if has_posterior else Sectioning(batches)
-        if interval in METHODS:
-            return METHODS[interval]()
+        known = {"auto": TruthInterval if has_posterior else Sectioning, **METHODS}.get(interval)
+        if known in (TruthInterval, Sectioning):
+            return known(min(4, n_rows))
+        if known is not None:
+            return known()
     elif not isinstance(interval, type) and callable(getattr(interval, "plan", None)):
         return _checked(interval)
     raise not_known("interval", interval, ("auto", *METHODS), "an object such as Sectioning(batches=5)")

@@ -239,8 +239,9 @@ class TruthInterval(_BatchMethod):
     Assumes: i.i.d. rows, a network chosen for the data, errors that a sum of curves can see where the network is wrong.
     Cost: sectioning, one triangular solve per new point, and leave-one-out errors of at most a thousand rows.
     Prefer: as the default; the methods of the paper where h* is the question.
-    Interval: h ± z · √(S²/batches + a·(K(x,x) − k(x)ᵀA⁻¹k(x)) + τ²(x) + (h − h')²), h' the prediction of a network of
-    another architecture that the data like nearly as well, where there is one.
+    Interval: h ± t(n − 2) · √(S²/batches + a·(K(x,x) − k(x)ᵀA⁻¹k(x)) + τ²(x) + (h − h')²), h' the prediction of a network of
+    another architecture that the data like nearly as well, where there is one. One degree of freedom goes to the mean of y, one
+    to what is noise and what is not: of two rows none is left, and the interval has no end.
 
     Parameters
     ----------
@@ -276,4 +277,6 @@ class TruthInterval(_BatchMethod):
         missed = replicates.missed_variance(X)
         if missed is not None:
             parts |= {"posterior": parts["posterior"] - missed, "landmarks": missed}
-        return Estimate(sectioning.centre, np.sqrt(sum(parts.values())), np.inf, parts)
+        freedom = float(replicates.sizes[0]) - 2
+        error = np.sqrt(sum(parts.values()))
+        return Estimate(sectioning.centre, error if freedom > 0 else error + np.inf, max(freedom, 1.0), parts)

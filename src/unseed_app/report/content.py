@@ -119,8 +119,9 @@ def _check_finite(rows: HeldOut, prediction: Prediction) -> None:
     beyond = np.flatnonzero(~is_finite.all(axis=1))
     if len(beyond):
         raise InvalidInputError(
-            f"row {rows.row_labels[beyond[0]]} is so far from the training rows that its interval is infinite"
-            f"{f' (and so are {len(beyond) - 1:,} more)' if len(beyond) > 1 else ''}; leave it out of the report"
+            f"the interval of row {rows.row_labels[beyond[0]]} has no end"
+            f"{f' (and {len(beyond) - 1:,} more have none)' if len(beyond) > 1 else ''}: it is too far from the training rows, "
+            "or these are too few or all alike in y; leave it out of the report, or train on more rows"
         )
 
 
@@ -171,7 +172,11 @@ def _unknown(
         f"Which features make a row uncertain, but for the {explained:,} least certain rows: asking costs a prediction for "
         "each feature.": bool(rows.features) and explained < len(rows.X),
         "R²: the observed values do not vary.": any(one.accuracy and one.accuracy.r_squared is None for one in outputs),
-        "Whether these rows were kept out of training: accuracy and calibration are honest only if they were.": True,
+        f"{rows.is_seen.sum():,} of the {len(rows.X):,} rows were in the training, and count for nothing in accuracy and "
+        "calibration.": bool(rows.is_seen.any()) and rows.y is not None,
+        "Whether these rows were kept out of training: accuracy and calibration are honest only if they were.": (
+            not rows.is_seen.all()
+        ),
         "Whether future rows are like the training rows: drift, groups and repeated measurements break the intervals.": True,
     }
     return tuple(sentence for sentence, applies in said.items() if applies)

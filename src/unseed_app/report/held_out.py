@@ -53,6 +53,7 @@ class HeldOut:
     target_names: tuple[str, ...]
     row_labels: tuple[str, ...]
     features: tuple[Feature, ...]  # as a person knows them: the columns of a category are one
+    is_seen: npt.NDArray[np.bool_]  # (n_rows,), whether the network was trained on a row, as far as that is known
 
     @classmethod
     def of(
@@ -81,6 +82,7 @@ class HeldOut:
             target_names=_named("target_names", n_outputs, "y" if n_outputs == 1 else "y{}", target_names, names_of(y)),
             row_labels=_named("row_labels", len(rows), "{}", row_labels, index_of(X)),
             features=_features(rows, columns or list(names), names, categories or {}),
+            is_seen=_seen(estimator, rows),
         )
 
     @cached_property
@@ -137,6 +139,15 @@ def _observed(y: Any, n_rows: int, n_outputs: int) -> FloatArray:
     if not np.isfinite(values).all():
         raise InvalidInputError("y has missing or infinite values; leave those rows out, or give y=None")
     return values.reshape(n_rows, n_outputs)
+
+
+def _seen(estimator: Any, X: FloatArray) -> npt.NDArray[np.bool_]:
+    """Rows that are among those which the estimator holds from its training: none where it holds none."""
+    task, replicates = getattr(estimator, "_task", None), getattr(estimator, "_replicates", None)
+    if task is None or replicates is None or not len(task.X):
+        return np.zeros(len(X), dtype=np.bool_)
+    trained = {row.tobytes() for row in task.X.cpu().numpy()}
+    return np.array([row.tobytes() in trained for row in np.ascontiguousarray(replicates.scaling.to_network(X))])
 
 
 def _features(

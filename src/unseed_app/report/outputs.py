@@ -15,6 +15,7 @@ from unseed_app.report.features import Band, Features, Reason
 from unseed_app.report.held_out import Indices
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_BINS = 10
 _CHANCE = 0.95  # level of the binomial bands
 _ROWS_AT_A_TIME, _MOST_WORK = 1000, 1e11
 
@@ -60,6 +61,22 @@ class CoverageCurve:
 
 
 @dataclass(frozen=True)
+class Places:
+    """How many observations are where in their laws, from least to greatest, in bins of equal chance."""
+
+    counts: FloatArray
+    low: FloatArray  # what chance allows a bin in 95 of 100 such samples
+    high: FloatArray
+
+    @classmethod
+    def of(cls, prediction: Prediction, observed: FloatArray) -> Places:
+        """Of predictions of one output, given what was observed, of shape (n_rows,)."""
+        counts = np.histogram(prediction.cdf(observed), bins=_BINS, range=(0.0, 1.0))[0].astype(np.float64)
+        low, high = len(observed) * binomial_band((1 / _BINS,), len(observed), _CHANCE)[0]
+        return cls(counts, np.full(_BINS, low), np.full(_BINS, high))
+
+
+@dataclass(frozen=True)
 class Output:
     """One output at every row; arrays have shape (n_rows,), and what is not known is None."""
 
@@ -74,6 +91,7 @@ class Output:
     observed: FloatArray | None
     accuracy: Accuracy | None
     coverage: CoverageCurve | None
+    places: Places | None
     bands: tuple[Band, ...]
     reasons: Mapping[int, tuple[Reason, ...]]  # by row
     draws: FloatArray | None  # single networks of other seeds less ours, (n_rows_with_seeds, n_seeds)
@@ -84,10 +102,15 @@ class Output:
         rows, level, one = features.rows, features.level, select_output(whole, k)
         observed = None if rows.y is None else rows.y[:, k]
         prediction = _known(np.diff(one.pred_int(level))[:, 0] / 2)
-        coverage = None
-        if observed is not None and prediction is not None:
-            band = binomial_band(LEVELS, len(observed), _CHANCE).T
-            coverage = CoverageCurve(np.array(LEVELS), shares_inside(one, observed, LEVELS)[:, 0], *band)
+        new = np.flatnonzero(~rows.is_seen)
+        accuracy = coverage = places = None
+        if observed is not None and len(new):  # what the training has seen says nothing of what it promises of new rows
+            judged, answers = combined([one], lambda arrays: arrays[0][new]), observed[new]
+            accuracy = Accuracy.of(judged, answers, level)
+            if prediction is not None:
+                band = binomial_band(LEVELS, len(new), _CHANCE).T
+                coverage = CoverageCurve(np.array(LEVELS), shares_inside(judged, answers, LEVELS)[:, 0], *band)
+                places = Places.of(judged, answers)
         return cls(
             name=rows.target_names[k],
             mean=one.mean,
@@ -98,8 +121,9 @@ class Output:
             noise=_known(np.sqrt(np.maximum(one.components.noise, 0))),
             parts={name: values for name, values in one.components.parts.items() if values.any()},
             observed=observed,
-            accuracy=None if observed is None else Accuracy.of(one, observed, level),
+            accuracy=accuracy,
             coverage=coverage,
+            places=places,
             bands=tuple(band[k] for band in features.bands),
             reasons=features.reasons(k),
             draws=None if draws is None else draws[..., k],

@@ -92,7 +92,7 @@ function drawCoverage() {
   const host = byId('coverage');
   const curve = current().coverage;
   if (!curve) {
-    host.replaceChildren(el('p', {}, 'No observed values were given, so nobody can say.'));
+    host.replaceChildren(el('p', {}, current().observed ? 'All of these rows were in the training, so nobody can say: give rows that were not.' : 'No observed values were given, so nobody can say.'));
     return;
   }
   const plot = el('div', { class: 'figure', 'data-share': 0.5 });
@@ -102,6 +102,19 @@ function drawCoverage() {
     el('table', {}, el('caption', {}, 'Prediction intervals: what they promise, the share of observed values inside, and where that share would be by chance in 95 of 100 samples if the promise holds'),
       el('thead', {}, el('tr', {}, ...['promised', 'observed', 'by chance'].map((name) => el('th', { scope: 'col' }, name)))), el('tbody', {}, cells)))));
   drawCoveragePlot(plot, curve, verdict);
+  drawPlaces(host, current().places);
+}
+
+// Places of the observed values in their laws: bins of equal chance, so that bars of one height mean that the laws are right.
+function drawPlaces(host, places) {
+  const n = places.counts.length;
+  const unlikely = places.counts.filter((count, i) => count < places.low[i] || count > places.high[i]).length;
+  const words = `Where observed values are in their laws, from the least to the greatest value that was to be expected: ${unlikely || 'none'} of ${n} bars ${unlikely === 1 ? 'is' : 'are'} outside of what chance allows each in 95 of 100 samples.`;
+  const plot = el('div', { class: 'figure' });
+  host.append(el('p', {}, words), plot);
+  const { root, x, y } = frame(plot, 180, [0, 1], [0, Math.max(...places.counts, places.high[0])], { most: 380, xText: (share) => `${Math.round(100 * share)} %`, xPlaces: [0, 0.2, 0.4, 0.6, 0.8, 1], xLabel: 'place in the law of a new observation', yLabel: 'rows', label: words });
+  root.append(svg('path', { class: 'chance', d: `M${x(0)} ${y(places.low[0])}H${x(1)}V${y(places.high[0])}H${x(0)}Z` }));
+  places.counts.forEach((count, i) => root.append(svg('path', { class: 'curve', d: `M${x(i / n) + 1} ${y(0)}V${y(count)}H${x((i + 1) / n) - 1}V${y(0)}` }, svg('title', {}, `${count} rows`))));
 }
 
 function drawCoveragePlot(plot, curve, verdict) {

@@ -77,7 +77,7 @@ class PNCRegressor(GrowingRegressor):
         rows on, where training converges.
     solver : {"auto", "exact", "all_rows", "landmarks"} or object, default="auto"
         How many rows are handled: all in a matrix; all, by iterations (`fit` only; see `AllRows`); or summed up in the
-        space of some landmarks (see `Landmarks`). ``"auto"`` is exact up to 10,000 rows (50,000 on a GPU), iterates up to
+        space of some landmarks (see `Landmarks`). ``"auto"`` is exact up to 10,000 rows (30,000 on a GPU), iterates up to
         50,000, and sums up more or where memory is short.
     loss : str or Loss, default="squared"
         What a prediction costs that misses its label: so far the square, or a `Loss` of your own that is a multiple of it.

@@ -15,7 +15,7 @@ from unseed.errors import InvalidInputError
 _EXACT_ROWS, _EXACT_ROWS_ON_A_GPU, _ALL_ROWS = 10_000, 30_000, 50_000
 """Up to here ``"auto"`` holds all rows at once, and their matrix where there is memory for it."""
 
-_BYTES_OF_A_PAIR, _BYTES_OF_A_PAIR_ON_A_GPU = 4, 32  # of rows; where so much is not free, rows are summed up
+_BYTES_OF_A_PAIR = 4  # of rows; where so much is not free, rows are summed up
 
 _FEWEST_ROWS = 64
 
@@ -146,10 +146,7 @@ def resolve_solver(solver: str | Solver, engine: Engine, n_rows: int, device: to
 
 def _solver_for(n_rows: int, device: torch.device) -> Solver:
     """Rows that are too many for a factorisation, or for memory, by iterations; more of them by landmarks."""
-    on_gpu = device.type == "cuda"
-    if n_rows <= (_EXACT_ROWS_ON_A_GPU if on_gpu else _EXACT_ROWS):
+    if n_rows <= (_EXACT_ROWS_ON_A_GPU if device.type == "cuda" else _EXACT_ROWS):
         return Exact()
-    needed = (_BYTES_OF_A_PAIR_ON_A_GPU if on_gpu else _BYTES_OF_A_PAIR) * n_rows**2
-    if n_rows > _ALL_ROWS or needed > available_bytes(device):
-        return Landmarks()
-    return Exact() if on_gpu else AllRows()
+    has_room = n_rows <= _ALL_ROWS and _BYTES_OF_A_PAIR * n_rows**2 <= available_bytes(device)
+    return AllRows() if has_room else Landmarks()

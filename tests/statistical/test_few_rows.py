@@ -31,7 +31,6 @@ def test_a_few_rows_are_enough_to_be_right():
     # Points of one data set fail together, so the band comes from the data sets: three standard errors of their mean.
     found = np.concatenate([shares(name, n, 4) for name in ("noise", "saddle") for n in (3, 8)])[:, 0]
     assert found.mean() + 3 * found.std() / np.sqrt(len(found)) >= 0.95
-    assert found.mean() > 0.9
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@
     python benchmarks/small.py --part noise --sets 100       a given network on labels that are noise alone
     python benchmarks/small.py --part new_y --sets 60        n = 30 … 128: intervals for a new y
 
-Functions of `TUNED_ON` were looked at while the method was made, those of `HELD_BACK` were not. Results go into
+Functions of `TUNED_ON` were looked at while the method was made, by those of `HELD_BACK` no choice was made. Results go into
 results/small.json, part by part; `--out` says otherwise.
 """
 

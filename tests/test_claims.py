@@ -113,7 +113,7 @@ def default_in_short():
     middle, least = inside("middle", tuned_on=False)
     new, _ = inside("new_y", "held_new", tuned_on=False)
     return (
-        f"The default is for the regression function. On {held} functions that it was never tried on while it was made, 95 % "
+        f"The default is for the regression function. On {held} functions by which no choice was made, 95 % "
         f"intervals held the truth at {few} % of the points with 3 to 32 rows (smallest cell: {smallest} %) and at {middle} % "
         f"with 64 and 256 ({least} %), {width('middle')} times as wide as those of an oracle that knows the error; prediction "
         f"intervals held {new} % of new values from 30 rows on ([all figures](docs/truth.md#measured))."

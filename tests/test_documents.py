@@ -61,7 +61,7 @@ def benchmarks(monkeypatch):
     return importlib.import_module
 
 
-@pytest.mark.parametrize("script", ["results_page", "page", "scaling_page"])
+@pytest.mark.parametrize("script", ["results_page", "page", "scaling_page", "small_page"])
 def test_figures_of_a_page_are_those_of_its_files(script, benchmarks):
     page = benchmarks(script)
     text = page.PAGE.read_text()

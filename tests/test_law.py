@@ -229,13 +229,13 @@ class TestOptimism:
         assert Choice(one.network, 0.1, Selection((one,))).optimism(4.0, is_given=False) == 5 / 3
 
     def test_new_observations_are_inside_although_the_network_was_chosen(self):
-        # 12 data sets of 60 rows and 5 features, 300 new observations each: their shares have a standard deviation of 0.03
-        # from set to set, so three standard errors of the mean are 0.026.
+        # 8 data sets of 60 rows and 5 features, 300 new observations each: their shares have a standard deviation of 0.03
+        # from set to set, so three standard errors of the mean are 0.032.
         shares = []
-        for seed in range(12):
+        for seed in range(8):
             rng = np.random.default_rng(seed)
             X = rng.uniform(-1, 1, size=(360, 5))
             y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.3 * rng.standard_normal(360)
             low, high = PNCRegressor(random_state=0).fit(X[:60], y[:60]).get_prediction(X[60:]).pred_int(0.95).T
             shares.append(np.mean((low <= y[60:]) & (y[60:] <= high)))
-        assert abs(np.mean(shares) - 0.95) < 0.026
+        assert abs(np.mean(shares) - 0.95) < 0.032

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from unseed._findings import Diagnosis, Finding
+from unseed._jumps import largest_step
 from unseed._predictors import PNCReplicates, chunks
 from unseed._results import FloatArray, two_sided_quantile
 from unseed._selection import SCREENING_ROWS, Choice, evidence_ahead
@@ -67,6 +68,18 @@ def _left_out_errors(replicates: PNCReplicates) -> Iterator[Finding]:
         "the model expects smaller errors than it makes: use network='auto', or look for outliers",
         "Rows left out one at a time are missed by no more than the model expects.",
         "Rows left out one at a time are missed by more than the model expects.",
+    )
+    rows = checked.X.reshape(len(checked.X), -1)
+    step = max((largest_step(rows, own) for own in errors.T), key=lambda one: one.standard_errors)
+    where = f"{step.value:.3g} of column {step.feature} (counted from 0)"
+    yield Finding(
+        "largest step in the errors along a feature, in standard errors",
+        step.standard_errors,
+        7.0,
+        f"the function seems to jump near {where}: close to it intervals are too narrow; give a feature that tells both sides "
+        "apart",
+        "No jump of the function shows in the errors.",
+        "The errors change sides where the function seems to jump.",
     )
     yield Finding(
         "noise, share of the variance of y",

@@ -228,11 +228,11 @@ class GrowingRegressor(IntervalRegressor):
         """As arrays like those before, which had so many outputs; None where there were none before."""
         output_names, given = names_of(y), (X, y)
         options = {"y_numeric": True, "dtype": np.float64, "allow_nd": is_module(self.network), "reset": n_outputs is None}
-        check_no_text(X=X, y=y)
         try:
             X, y = validate_data(self, X, y, multi_output=True, **options)
         except ValueError as error:
             raise InvalidInputError(fault_of(*given, error)) from error
+        check_no_text(X=given[0], y=given[1])  # numbers that are written as text
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         if n_outputs is None:
             self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names

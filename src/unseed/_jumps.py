@@ -29,8 +29,8 @@ def largest_step(X: FloatArray, errors: FloatArray) -> Step:
 
     Examples
     --------
-    >>> X = np.linspace(0, 1, 200)[:, None]
-    >>> errors = np.sign(X[:, 0] - 0.5) * np.exp(-20 * abs(X[:, 0] - 0.5)) + 0.1 * np.cos(1e4 * X[:, 0])
+    >>> X = np.linspace(0, 1, 400)[:, None]
+    >>> errors = np.sign(X[:, 0] - 0.5) * np.exp(-20 * abs(X[:, 0] - 0.5)) + 0.3 * np.random.default_rng(0).standard_normal(400)
     >>> round(largest_step(X, errors).value, 1)
     0.5
     """

@@ -93,7 +93,7 @@ class LinearizedEngine(FiniteEngine):
 def _solved(tangent: TangentFit, labels: Tensor, keeps: bool) -> tuple[TangentFit | None, Tensor]:
     """A task for any worker: what the labels are beyond the start, solved for; with the factor in the fit that is kept."""
     dual = tangent.solve(labels - tangent.start(tangent.X)[:, None, :])
-    return (tangent if keeps else None), dual
+    return (tangent if keeps else None), dual.contiguous()  # as it is read from a file, to the last bit
 
 
 @dataclass(frozen=True)

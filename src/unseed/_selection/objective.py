@@ -146,6 +146,7 @@ class ScaleObjective:
     labels: Tensor  # (n, n_outputs)
     architecture: Architecture
     criterion: Criterion
+    is_prior: bool = False  # the criterion takes K over the ridge, as the prior of a fit; not K plus the ridge
 
     def kernel(self, point: Tensor) -> Tensor:
         """NTK of the rows at a point. Shape (n, n)."""
@@ -207,8 +208,10 @@ class ScaleObjective:
         """A, and what is taken off the score where a solve with it would lose digits."""
         kernel = self.kernel(point)
         variation = _variation(kernel)
-        noise = torch.exp(point[-1]) * torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
         condition = torch.log(kernel.diagonal().mean() / variation) - point[-1]
+        if self.is_prior:
+            return kernel / (variation * torch.exp(point[-1])), torch.relu(condition - _WORST_CONDITION).square()
+        noise = torch.exp(point[-1]) * torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
         return kernel / variation + noise, torch.relu(condition - _WORST_CONDITION).square()
 
     def _prior(self, point: FloatArray) -> tuple[float, FloatArray]:

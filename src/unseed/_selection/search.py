@@ -58,10 +58,17 @@ def select_network(
     generator = streams.generator("selection")
     criterion, subsets = resolve_criterion(options.criterion), [representative_rows(X, n, generator) for n in options.stages]
     few, more, most = (ScaleObjective(X[rows], labels[rows], SIMPLE[0], criterion) for rows in subsets)
-    with (progress or Progress()).steps("choosing the network", _ASCENTS) as step:
-        ranked = _Search(few, more, most, options.relevance, step).ranked()
+    ranked = search(few, more, most, options, progress)
     candidates = [Candidate(one.network(), one.ridge() / n_rows, one.penalised) for one in ranked]
     return Selection(tuple(candidates), options.criterion)
+
+
+def search(
+    few: ScaleObjective, more: ScaleObjective, most: ScaleObjective, options: AutoNetwork, progress: Progress | None = None
+) -> list[Optimum]:
+    """Networks that were looked at, best first: by an objective on few rows, on more and on most."""
+    with (progress or Progress()).steps("choosing the network", _ASCENTS) as step:
+        return _Search(few, more, most, options.relevance, step).ranked()
 
 
 def _distinct_rows(X: Tensor, labels: Tensor) -> Tensor:

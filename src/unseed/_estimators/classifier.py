@@ -114,7 +114,8 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
         self._begin()
         X, y, weights = self._checked(X, y, sample_weight, is_first=True)
         self.classes_ = classes_among(y)
-        self._fit_to(X, np.searchsorted(self.classes_, y), weights)
+        self._rows = X, np.searchsorted(self.classes_, y), weights
+        self._fit_to(*self._rows)
         self.is_fitted_ = True
         return self
 
@@ -149,7 +150,8 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
     @telling_once
     def predict(self, X: Any) -> Labels:
         """The most probable class."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     @telling_once
     def predict_proba(self, X: Any) -> FloatArray:
@@ -270,7 +272,12 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
         """Rows so far, with the numbers of their classes; those of `fit` are what the networks were trained on."""
         if self._rows is not None or "is_fitted_" not in vars(self):
             return self._rows
-        raise InvalidInputError("partial_fit goes on where partial_fit began: this model was made by fit, or read from a file")
+        if self._task is None or self.class_weight is not None:
+            raise InvalidInputError("a model with class_weight that was read from a file takes no more rows: fit it again")
+        X = self._replicates.scaling.from_network(self._task.X.cpu().numpy())
+        labels, weights = self._task.labels[:, 0].cpu().numpy(), self._task.weights
+        codes = labels.argmax(axis=1) if labels.shape[1] > 1 else labels[:, 0].astype(np.int64)
+        return X, codes, np.ones(len(X)) if weights is None else weights.cpu().numpy()
 
     def _state(self) -> State:
         labels, kind = self.classes_.tolist(), self.classes_.dtype.str

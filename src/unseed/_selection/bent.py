@@ -25,6 +25,8 @@ from unseed.networks import MLP
 
 _RIDGE_ROWS, _RIDGES = 400, np.logspace(-8, 3, 12)  # rows that λ is chosen on; tried, relative to the kernel's mean diagonal
 _TOLERANCE = 1e-7
+_KNOWN_DISPERSION = math.log(0.3), 1.5
+"""Log-odds and logarithms of rates vary by one or so: few events do not make them vary by nothing, and intervals close up."""
 
 
 class LabelledRows(NamedTuple):
@@ -66,8 +68,9 @@ def select_bent(
         single = Logistic()
         asked = rows._replace(starts=single.start(rows.labels, rows.weights).expand(rows.labels.shape))
     packed = pack(asked.labels, asked.starts, asked.weights)
+    law = {} if loss.dispersion is None else {"ridge_law": _KNOWN_DISPERSION}
     few, more, most = (
-        ScaleObjective(rows.X[chosen], packed[chosen], SIMPLE[0], LaplaceEvidence(single), is_prior=True)
+        ScaleObjective(rows.X[chosen], packed[chosen], SIMPLE[0], LaplaceEvidence(single), is_prior=True, **law)
         for chosen in (representative_rows(rows.X, n, generator) for n in options.stages)
     )
     ranked = search(few, more, most, options, progress)

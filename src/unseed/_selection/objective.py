@@ -147,6 +147,7 @@ class ScaleObjective:
     architecture: Architecture
     criterion: Criterion
     is_prior: bool = False  # the criterion takes K over the ridge, as the prior of a fit; not K plus the ridge
+    ridge_law: tuple[float, float] = (math.log(1e-2), _SPREADS[-1])  # centre and spread of log ρ
 
     def kernel(self, point: Tensor) -> Tensor:
         """NTK of the rows at a point. Shape (n, n)."""
@@ -216,8 +217,9 @@ class ScaleObjective:
 
     def _prior(self, point: FloatArray) -> tuple[float, FloatArray]:
         n_scales = len(point) - 3
-        spread = np.array([_SPREADS[0]] * n_scales + list(_SPREADS[1:]))
-        offset = (point - self.start(1.0, 1e-2, n_scales)) / spread
+        centre, own = self.ridge_law
+        spread = np.array([_SPREADS[0]] * n_scales + [*_SPREADS[1:-1], own])
+        offset = (point - np.append(self.start(1.0, 1.0, n_scales)[:-1], centre)) / spread
         return -0.5 * float(offset @ offset) / len(self.X), -offset / spread / len(self.X)
 
 

@@ -20,7 +20,7 @@ from unseed.errors import SingularKernelError
 from unseed.losses import Loss
 
 STEPS, TOLERANCE = 100, 1e-10
-_HALVINGS = 40
+_HALVINGS, _SHORT = 40, 0.4  # a step that must be shorter is followed by a safe one
 
 
 class Curvature(Protocol):
@@ -28,9 +28,6 @@ class Curvature(Protocol):
 
     def solve(self, columns: Tensor) -> Tensor:
         """A⁻¹ times values of the outputs at the rows. Shape (n, k)."""
-
-    def weigh(self, columns: Tensor) -> Tensor:
-        """S times values of the outputs at the rows. Shape (n, k)."""
 
     @property
     def log_determinant(self) -> float:
@@ -57,10 +54,6 @@ class ScalarCurvature(Curvature):
     def solve(self, columns: Tensor) -> Tensor:
         """A⁻¹ times columns. Shape (n, c)."""
         return self.root[:, None] * solve_with_factor(self.factor, self.root[:, None] * columns)
-
-    def weigh(self, columns: Tensor) -> Tensor:
-        """S times columns. Shape (n, c)."""
-        return self.root.square()[:, None] * columns
 
     def whiten(self, columns: Tensor) -> Tensor:
         """R with RᵀR = cᵀA⁻¹c of columns (n, c). Shape (n, c)."""
@@ -115,11 +108,6 @@ class JointCurvature(Curvature):
         own = self._blockwise(columns)
         common = solve_with_factor(self.total, own.sum(1, keepdim=True))
         return own - self._blockwise(common.expand_as(own))
-
-    def weigh(self, columns: Tensor) -> Tensor:
-        """S times values (n, k)."""
-        mean = (self.shares * columns).sum(1, keepdim=True)
-        return self.steepness[:, None] * self.shares * (columns - mean)
 
     def shared(self, columns: Tensor) -> Tensor:
         """M⁻¹E_c times columns (n, m) with MMᵀ = Σ E, class by class: what the classes have in common. Shape (k, n, m)."""
@@ -179,12 +167,13 @@ class Bent:
         gradient = self.loss.gradient(self.outputs(values), self.labels)
         return -self.weights[:, None] * gradient / (2 * self.penalty)
 
-    def curvature(self, values: Tensor) -> ScalarCurvature | JointCurvature:
-        """The ridge near g."""
+    def curvature(self, values: Tensor, *, is_safe: bool = False) -> ScalarCurvature | JointCurvature:
+        """The ridge near g; a safe one lies above the objective, where the loss knows such."""
         f, steepness = self.outputs(values), self.weights / (2 * self.penalty)
         if self.loss.is_joint:
             return JointCurvature.of(self.share * self.kernel, self.loss.inverse_link(f), steepness)
-        return ScalarCurvature.of(self.kernel, steepness * self.loss.curvature(f, self.labels)[:, 0])
+        bends = self.loss.majorant(f, self.labels) if is_safe else self.loss.curvature(f, self.labels)
+        return ScalarCurvature.of(self.kernel, steepness * bends[:, 0])
 
 
 @dataclass(frozen=True)
@@ -218,12 +207,12 @@ def solve_bent(problem: Bent, start: Tensor | None = None, tolerance: float = TO
     kernel = problem.share * problem.kernel
     own = torch.zeros_like(problem.starts) if start is None else start / problem.share
     g = torch.zeros_like(own) if start is None else kernel @ own
-    cost, move, step = problem.cost(own, g), math.inf, 0
+    cost, move, step, length = problem.cost(own, g), math.inf, 0, 1.0
     while step < steps and move > tolerance:
         step += 1
-        ridge = problem.curvature(g)
-        target = ridge.weigh(g) + problem.pull(g)
-        full = target - ridge.solve(kernel @ target)
+        ridge = problem.curvature(g, is_safe=length < _SHORT)
+        residual = own - problem.pull(g)
+        full = own - residual + ridge.solve(kernel @ residual)  # (I + SK)⁻¹ = I − A⁻¹K
         values, before = kernel @ full, 1 + float(g.abs().max())
         length, reached = _longest(problem, (own, g), (full, values), cost)
         move = float((values - g).abs().max()) / before

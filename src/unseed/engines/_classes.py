@@ -86,7 +86,7 @@ class ClassReplicates(BentReplicates):
         own, shared = self._white(points), self._shared(points)
         prior = self.full.share * self.profile(points).diagonal.ntk
         single = (prior[:, None] - own.square().sum(1).T).clamp_min(0.0)  # (m, c)
-        joint = torch.einsum("moc,cnm->onm", slopes, shared).square().sum(1).T
+        joint = torch.einsum("moc,cnm->onm", slopes, shared).square().sum(1).T + self._unexplained(points).square().sum(2)
         return (torch.einsum("moc,mc->mo", slopes.square(), single) + joint) * self.amplitude
 
     def posterior_covariance(self, points: NewPoints) -> Tensor:
@@ -94,7 +94,8 @@ class ClassReplicates(BentReplicates):
         slopes, own, shared = self._slopes(points), self._white(points), self._shared(points)
         single = self.full.share * self.kernel.ntk_gram(self.profile(points)) - own.mT @ own  # (c, m, m)
         common = torch.einsum("moc,cnm->onm", slopes, shared)
-        joint = torch.einsum("moc,poc,cmp->omp", slopes, slopes, single) + common.mT @ common
+        left = self._unexplained(points).transpose(0, 1)
+        joint = torch.einsum("moc,poc,cmp->omp", slopes, slopes, single) + common.mT @ common + left @ left.mT
         return joint * self.amplitude[:, None, None]
 
     def influence(self, points: NewPoints) -> Tensor:
@@ -122,12 +123,33 @@ class ClassReplicates(BentReplicates):
         pull = self.full.pull(self.values)[rows]
         left_out = self.outputs[rows] - (grown @ pull[:, :, None])[:, :, 0]
         slopes = slopes_of(left_out)
+        explained, root = self._constants
+        followed = torch.einsum("nm,ncd->mcd", self.full.share * self.full.kernel[:, rows], explained)
+        left = (eye - followed) @ root
+        covariance = covariance + left @ left.mT
+        grown = torch.linalg.solve(eye - covariance @ steepness, covariance)
         variance = torch.einsum("moc,mcd,mod->mo", slopes, grown, slopes) * self.amplitude
         return LeftOut(rows, self.full.labels[rows] - torch.softmax(left_out, -1), variance.clamp_min(0.0))
 
     def _shared(self, points: NewPoints) -> Tensor:
         """What the classes know in common. Shape (n_classes, n, n_points)."""
         return points.once(self, "shared", lambda: self.ridge.shared(self.full.share * self.cross(points)))
+
+    @cached_property
+    def _constants(self) -> tuple[Tensor, Tensor]:
+        """A⁻¹ times a constant for each logit, (n, n_classes, n_classes), and a root of the inverse of what that leaves."""
+        k = self.dual.shape[3]
+        eye = torch.eye(k).to(self.dual)
+        found = torch.stack([self.ridge.solve(eye[c].expand(len(self.inputs), k)) for c in range(k)], dim=2)
+        values, vectors = torch.linalg.eigh(found.sum(0))
+        kept = values > 1e-10 * values[-1]  # the same for all classes is no matter
+        return found, vectors[:, kept] / values[kept].sqrt()
+
+    def _unexplained(self, points: NewPoints) -> Tensor:
+        """Of constants, what the networks do not follow, as log-odds. Shape (n_points, n_classes, n_classes − 1)."""
+        explained, root = self._constants
+        followed = torch.einsum("nm,ncd->mcd", self.full.share * self.cross(points), explained)
+        return self._slopes(points) @ (torch.eye(root.shape[0]).to(root) - followed) @ root
 
     def _slopes(self, points: NewPoints) -> Tensor:
         reference = list(self.plan.reference)

@@ -203,6 +203,23 @@ class CurvedReplicates(BentReplicates):
         """With the factor of the network of all rows."""
         return self.ridge.whiten(cross)
 
+    def posterior_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
+        """With what is not known of the constant that the fit starts from, as if it had a flat prior: r²/(1ᵀA⁻¹1)."""
+        left = self._unexplained(points)
+        if minus is not None:
+            left = left - self._unexplained(minus)
+        return super().posterior_variance(points, minus) + left.square()[:, None] * self.amplitude
+
+    def posterior_covariance(self, points: NewPoints) -> Tensor:
+        """The same between points."""
+        left = self._unexplained(points)
+        return super().posterior_covariance(points) + left[:, None] * left * self.amplitude[:, None, None]
+
+    def _unexplained(self, points: NewPoints) -> Tensor:
+        """Of a constant, what the network does not follow: r(x) = 1 − 1ᵀA⁻¹k(x) over (1ᵀA⁻¹1)^½. Shape (n_points,)."""
+        one = self.ridge.whiten(torch.ones_like(self.values))[:, 0]
+        return (1 - one @ self._white(points)) / one.norm()
+
     def influence(self, points: NewPoints) -> Tensor:
         """N w_i ∂f(x)/∂w_i, from the posterior covariance of x and each row. Shape (n_rows, n_points, 1)."""
         cross = self.cross(points)
@@ -212,8 +229,12 @@ class CurvedReplicates(BentReplicates):
     def leave_out(self, rows: Tensor) -> LeftOut:
         """Without row i it is f_i − C_ii α_i/(1 − S_i C_ii) for one more Newton step; errors are those of what is expected."""
         unknown, weight = self.unknown[rows], self.ridge.root.square()[rows]
+        reach = unknown / (1 - weight * unknown).clamp_min(1e-12)
+        left_out = self.outputs[rows, 0] - reach * self.full.pull(self.values)[rows, 0]
+        one = self.ridge.whiten(torch.ones_like(self.values))
+        left = (1 - one.T @ self.ridge.whiten(self.full.kernel[:, rows]))[0] / one.norm()
+        unknown = unknown + left.square()
         variance = unknown / (1 - weight * unknown).clamp_min(1e-12)
-        left_out = self.outputs[rows, 0] - variance * self.full.pull(self.values)[rows, 0]
         errors = self.full.labels[rows, 0] - self.task.loss.inverse_link(left_out)
         return LeftOut(rows, errors[:, None], variance[:, None] * self.amplitude)
 

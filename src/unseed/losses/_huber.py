@@ -61,6 +61,10 @@ class Huber(Loss):
         """2, or nothing."""
         return 2.0 * ((f - y).abs() <= self.edge).to(f)
 
+    def majorant(self, f: Tensor, y: Tensor) -> Tensor:
+        """2 t/|f − y| beyond t."""
+        return 2 * (self.edge / (f - y).abs().clamp_min(self.edge))
+
     def log_normaliser(self, labels: Tensor, dispersion: Tensor) -> Tensor:
         """Of a law with a normal middle and exponential tails."""
         t = self.edge

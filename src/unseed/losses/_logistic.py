@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from unseed.losses._loss import Loss
+from unseed.losses._loss import Loss, logistic_majorant
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Logistic(Loss):
     def curvature(self, f: Tensor, y: Tensor) -> Tensor:
         """Variance of the label, p (1 − p)."""
         return torch.sigmoid(f) * torch.sigmoid(-f)
+
+    def majorant(self, f: Tensor, y: Tensor) -> Tensor:
+        """Of log(1 + exp f)."""
+        return logistic_majorant(f)
 
     def link(self, mean: Tensor) -> Tensor:
         """Log-odds, log p/(1 − p)."""

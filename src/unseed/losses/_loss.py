@@ -60,6 +60,10 @@ class Loss(Protocol):
     def curvature(self, f: Tensor, y: Tensor) -> Tensor:
         """∂²ℓ/∂f², nowhere negative."""
 
+    def majorant(self, f: Tensor, y: Tensor) -> Tensor:
+        """Curvature of a parabola that touches the loss at f and lies nowhere below it, where there is one: a safe step."""
+        return self.curvature(f, y)
+
     def link(self, mean: Tensor) -> Tensor:
         """The f whose labels have this mean."""
         return mean
@@ -180,6 +184,12 @@ def check_labels(loss: Loss, labels: Tensor) -> None:
         raise InvalidInputError(
             f"loss={loss.name!r} cannot have the label {float(labels[tuple(first)]):g} (row {first[0]} of y)"
         )
+
+
+def logistic_majorant(x: Tensor) -> Tensor:
+    """Curvature of the parabola above log(1 + exp x) that touches it at x: tanh(x/2)/2x."""
+    size = x.abs().clamp_min(1e-6)
+    return torch.tanh(size / 2) / (2 * size)
 
 
 def weighted_quantile(labels: Tensor, weights: Tensor, level: float) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 from unseed._checks import check_number, check_share
 from unseed._findings import Finding
 from unseed.errors import NotAvailableError
-from unseed.losses._loss import Loss, weighted_quantile
+from unseed.losses._loss import Loss, logistic_majorant, weighted_quantile
 
 _NORMAL = 1.349  # standard deviations of a normal law between its quartiles
 
@@ -71,6 +71,10 @@ class Quantile(Loss):
             "loss='quantile' knows a quantile of y, not its law: for an interval of new observations use the quantiles at both "
             "of its ends, or loss='squared'"
         )
+
+    def majorant(self, f: Tensor, y: Tensor) -> Tensor:
+        """That of the smooth corner."""
+        return logistic_majorant((y - f) / self.width) / self.width
 
     def log_normaliser(self, labels: Tensor, dispersion: Tensor) -> Tensor:
         """−log h B(q h/φ, (1 − q) h/φ)."""

@@ -3,9 +3,9 @@
     python benchmarks/classes.py --rows 128 512 --repetitions 4
     python benchmarks/classes.py --functions rare steep --rows 512 --methods unseed
 
-A line of `--out` is a data set and a method; lines that are there are not measured again. Peers: a Gaussian process of
-scikit-learn's with a length scale per feature and the interval of its latent function, and a logistic regression on cubic splines
-with Wald's. `classes_page.py` writes the tables of docs/classes.md.
+A line of `--out` is a data set and a method; lines that are there are not measured again. Peers: scikit-learn's
+Gaussian process with a length scale per feature and the interval of its latent function, and a logistic regression on cubic
+splines with Wald's. `classes_page.py` writes the tables of docs/classes.md.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def bent_units(loss: Loss, X: FloatArray, y: FloatArray, weights: FloatArray, *,
     What f is shifted by is the best constant. Labels on the scale of f are shifted and scaled with it, where the loss has a
     form for other units; labels on another scale stay as they are.
     """
-    counts = torch.from_numpy(weights)
+    counts = torch.tensor(weights)
     scaling = Scaling.fit(X, y, active=active)
     if active and (weights != 1).any():
         mean = np.average(X, axis=0, weights=weights)
@@ -74,7 +74,7 @@ def bent_units(loss: Loss, X: FloatArray, y: FloatArray, weights: FloatArray, *,
         scaling = replace(scaling, x_mean=mean, x_scale=np.where(spread > rounding, spread, 1.0))
     if loss.is_joint:  # its start is among the labels' second group
         return replace(scaling, y_mean=np.zeros(y.shape[1]), y_scale=np.ones(y.shape[1])), loss
-    start, scale, own = loss.start(torch.from_numpy(y), counts).numpy(), np.ones(y.shape[1]), None
+    start, scale, own = loss.start(torch.tensor(y), counts).numpy(), np.ones(y.shape[1]), None
     if active and is_location(loss):
         low, high = np.quantile(y, [0.25, 0.75], axis=0)
         spread = np.where(high > low, (high - low) / _QUARTILES, y.std(axis=0))
@@ -97,7 +97,7 @@ def train_bent(
     begun = time.perf_counter()
     scaling, own = bent_units(loss, data.X, data.y, weights, active=bool(asked.standardize))
     data = data._replace(scaling=scaling)
-    check_labels(own, torch.from_numpy(data.y))
+    check_labels(own, torch.tensor(data.y))
     network, given = resolve_network(asked.network), check_regularization(asked.regularization)
     if not isinstance(network, (MLP, AutoNetwork)):
         raise InvalidInputError(f"loss={loss.name!r} knows the kernels of MLP(...) only; network={asked.network!r} is another")
@@ -108,6 +108,9 @@ def train_bent(
     mean, rows = _rows(own, data, weights, network, mean_of)
     if own.scaled(rows.labels - rows.starts) != own:
         own = _with_scale(own, rows, network, given, engine, data)
+    unit = float(scaling.y_scale[0])
+    shown = own.rescaled(1 / unit) or own
+    own = shown.rescaled(unit) or own  # to the last digit what a model that is read from a file has
     choice = choose_for_bent(rows, network, given, own, data.streams, data.progress)
     words = choice.network if choice.selection is None else choice.selection.best.architecture
     data.progress.say(f"{words}, λ = {choice.regularization:.3g}, {method}", begun)
@@ -118,7 +121,7 @@ def train_bent(
     has_rival = method.uses_posterior and len(data.X) <= _RIVAL_ROWS and given is None
     rival = train_rival(task, choice.selection) if has_rival else None
     replicates = PNCReplicates(trained, plan, scaling, data.device, mean, checked, "constant", rival)
-    return BentTraining(replicates, task, choice, own.rescaled(1 / float(scaling.y_scale[0])) or own)
+    return BentTraining(replicates, task, choice, shown)
 
 
 def _rows(

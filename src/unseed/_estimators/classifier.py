@@ -227,9 +227,9 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, reset=is_first)
         if is_first:
             self._row_shape, self._output_names = X.shape[1:], None
-        counts = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
-        if not counts.any():
+        if weights is not None and not np.any(np.asarray(weights)):
             raise InvalidInputError("sample_weight is zero for every row; at least two classes need a row that counts")
+        counts = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
         kept = counts > 0
         return X[kept], y[kept], counts[kept]
 

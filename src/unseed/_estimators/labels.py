@@ -38,11 +38,11 @@ def classes_among(y: Labels, given: Any = None) -> Labels:
         classes = np.unique(np.asarray(given))
         strangers = found[~np.isin(found, classes)]
         if len(strangers):
-            raise InvalidInputError(f"y has the label {strangers[0]!r}, which is not among classes={list(classes)}")
+            raise InvalidInputError(f"y has the label {strangers.tolist()[0]!r}, which is not among classes={classes.tolist()}")
         found = classes
     if len(found) < 2:
         raise InvalidInputError(
-            f"y has only one class, {found[0]!r}: a classifier needs rows of two classes at least"
+            f"y has only one class, {found.tolist()[0]!r}: a classifier needs rows of two classes at least"
             if len(found)
             else "y has no class: a classifier needs rows of two classes at least"
         )
@@ -53,9 +53,10 @@ def check_new_labels(y: Labels, classes: Labels) -> None:
     """Refuse labels that the first piece, or its ``classes``, did not name."""
     strangers = np.unique(y[~np.isin(y, classes)])
     if len(strangers):
+        stranger = strangers.tolist()[0]
         raise InvalidInputError(
-            f"y has the class {strangers[0]!r}, which earlier rows did not have; name all classes in the first call, as in "
-            f"partial_fit(X, y, classes={[*classes.tolist(), strangers.tolist()[0]]})"
+            f"y has the class {stranger!r}, which earlier rows did not have; name all classes in the first call, as in "
+            f"partial_fit(X, y, classes={[*classes.tolist(), stranger]})"
         )
 
 
@@ -90,8 +91,9 @@ def warn_of_rare(codes: Labels, classes: Labels) -> None:
     """Say which class is known from a single row."""
     rare = np.flatnonzero(np.bincount(codes, minlength=len(classes)) == 1)
     if len(rare):
+        name = classes.tolist()[rare[0]]
         warnings.warn(
-            f"the class {classes[rare[0]]!r} has one row, and all that is known of it is that row; add rows, or merge classes",
+            f"the class {name!r} has one row, and all that is known of it is that row; add rows, or merge classes",
             FewLabelsWarning,
             stacklevel=4,
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import torch
+from sklearn.utils.validation import column_or_1d
 
 from unseed._estimators.bent import BentTraining, check_bent, train_bent
 from unseed._estimators.growing import GrowingRegressor
@@ -45,6 +47,17 @@ class LossRegressor(GrowingRegressor):
     def _has_own_scale(self) -> bool:
         """Whether labels are on another scale than what networks predict."""
         return self._bends and not is_location(self._link)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = not self._bends
+        tags.target_tags.positive_only = not bool(self._link.legal(torch.tensor([-1.0])))
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train; see `PNCRegressor`. Under a loss that bends, a single column of labels is taken as one, with a warning."""
+        is_column = self._bends and np.asarray(y).shape[1:] == (1,)
+        return super().fit(X, column_or_1d(y, warn=True) if is_column else y)
 
     def _check_loss(self, engine: Engine) -> None:
         loss = resolve_loss(self.loss)

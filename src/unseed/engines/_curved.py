@@ -218,7 +218,8 @@ class CurvedReplicates(BentReplicates):
     def _unexplained(self, points: NewPoints) -> Tensor:
         """Of a constant, what the network does not follow: r(x) = 1 − 1ᵀA⁻¹k(x) over (1ᵀA⁻¹1)^½. Shape (n_points,)."""
         one = self.ridge.whiten(torch.ones_like(self.values))[:, 0]
-        return (1 - one @ self._white(points)) / one.norm()
+        left: Tensor = (1 - one @ self._white(points)) / one.norm()
+        return left
 
     def influence(self, points: NewPoints) -> Tensor:
         """N w_i ∂f(x)/∂w_i, from the posterior covariance of x and each row. Shape (n_rows, n_points, 1)."""

@@ -27,7 +27,10 @@ from unseed import (
     Sectioning,
     TruthInterval,
 )
-from unseed.errors import FewLabelsWarning, InvalidInputError
+from unseed.costs import Job
+from unseed.errors import FewLabelsWarning, InvalidInputError, NotAvailableError
+from unseed.plots import IntervalDisplay, SeedSpreadDisplay, VarianceDisplay
+from unseed.report import write_report
 
 NETWORK = MLP(bias_scale=1.0, scale_inputs=True)
 RNG = np.random.default_rng(0)
@@ -293,3 +296,16 @@ class TestRefusals:
     def test_what_only_networks_of_all_rows_have(self):
         with pytest.raises(InvalidInputError, match=r"diagnose\(X\) needs a network on all rows"):
             classifier(interval="batching").fit(X, TWO).diagnose(X_NEW)
+
+
+class TestWherePeopleLook:
+    """Where classifiers are not at home yet, one sentence says so."""
+
+    def test_displays_reports_and_forecasts(self, two, tmp_path):
+        for display in (IntervalDisplay, VarianceDisplay, SeedSpreadDisplay):
+            with pytest.raises(InvalidInputError, match="displays are for regressors so far"):
+                display.from_estimator(two, X_NEW)
+        with pytest.raises(InvalidInputError, match="a report is for regressors so far"):
+            write_report(tmp_path / "report.html", two, X_NEW)
+        with pytest.raises(NotAvailableError, match="a forecast is for PNCRegressor"):
+            Job.of(two, rows=100, features=2)

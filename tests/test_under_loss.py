@@ -1,5 +1,8 @@
 """PNCRegressor under losses that bend: counts, amounts, outliers, quantiles, shares."""
 
+import warnings
+
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +16,14 @@ from unseed._responses import ResponsePrediction
 from unseed._results import Components, Prediction
 from unseed._selection.laplace import LaplaceEvidence, likeliest_dispersion, pack
 from unseed._selection.objective import Architecture, ScaleObjective
+from unseed.costs import Job
 from unseed.errors import InvalidInputError, NotAvailableError
 from unseed.losses import Gamma, Huber, Logistic, Loss, Poisson, Quantile, Squared
+from unseed.plots import IntervalDisplay
+from unseed.plots._display import combined
+from unseed.report import write_report
 
+mpl.use("Agg")
 NETWORK = MLP(bias_scale=1.0, activation="erf")
 RNG = np.random.default_rng(0)
 X, X_NEW = RNG.uniform(-1.5, 1.5, size=(150, 2)), RNG.uniform(-1.5, 1.5, size=(40, 2))
@@ -251,6 +259,21 @@ class TestEvidence:
         weights = torch.ones(4000, dtype=torch.float64)
         cost = float(Gamma().value(Gamma().start(y, weights), y).sum())
         assert likeliest_dispersion(Gamma(), cost, y, weights) == pytest.approx(0.25, rel=0.1)  # four standard errors
+
+
+class TestWherePeopleLook:
+    def test_a_report_and_displays_of_rates(self, fitted, tmp_path):
+        rows = np.tile(X_NEW, (9, 1))  # more than are predicted at once
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write_report(tmp_path / "report.html", fitted["poisson"], rows, np.tile(LABELS["poisson"][:40], 9))
+        assert "poisson" in (tmp_path / "report.html").read_text(encoding="utf-8")
+        pieces = [fitted["poisson"].get_prediction(rows) for rows in (X_NEW[:10], X_NEW[10:])]
+        whole = combined(pieces, np.concatenate)
+        assert_allclose(whole.conf_int(), fitted["poisson"].get_prediction(X_NEW).conf_int(), rtol=1e-9)
+        assert IntervalDisplay.from_estimator(fitted["poisson"], X_NEW).ax_ is not None
+        with pytest.raises(NotAvailableError, match="a forecast is for loss='squared' so far, not for loss='poisson'"):
+            Job.of(fitted["poisson"], rows=100, features=2)
 
 
 class TestRefusals:

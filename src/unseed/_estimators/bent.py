@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -166,3 +167,10 @@ def _with_scale(
 
 def _residuals(errors: Tensor, weights: Tensor) -> Tensor:
     return errors[weights > 0, 0]
+
+
+def classes_of_task(task: Task, scaling: Scaling) -> tuple[FloatArray, npt.NDArray[np.int64], FloatArray]:
+    """Rows, numbers of their classes and weights that a classifier was trained on."""
+    labels, X = task.labels[:, 0].cpu().numpy(), scaling.from_network(task.X.cpu().numpy())
+    codes = labels.argmax(axis=1) if labels.shape[1] > 1 else labels[:, 0].astype(np.int64)
+    return X, codes, np.ones(len(X)) if task.weights is None else task.weights.cpu().numpy()

@@ -17,7 +17,7 @@ from unseed._bent_diagnosis import diagnose_bent
 from unseed._checks import check_flag, check_level, check_levels
 from unseed._class_prediction import ClassPrediction, probabilities
 from unseed._estimators.asking import AskingReplicates
-from unseed._estimators.bent import check_bent, train_bent
+from unseed._estimators.bent import check_bent, classes_of_task, train_bent
 from unseed._estimators.labels import (
     Labels,
     check_class_weight,
@@ -67,12 +67,10 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
         ``"auto"`` chooses by Laplace's evidence.
     regularization : "auto" or float, default="auto"
         λ_n of the loss (1/n) Σ ℓ + λ_n ‖θ − θᵇ‖², ℓ minus the log-likelihood.
-    solver : {"auto", "exact"} or Exact, default="auto"
-        All rows are held at once.
     class_weight : dict, "balanced" or None, default=None
         What rows of each class count, times their ``sample_weight``.
-    standardize, random_state, n_jobs, device, verbose
-        As for `PNCRegressor`; ``standardize`` is about X.
+    standardize, solver, random_state, n_jobs, device, verbose
+        As for `PNCRegressor`; ``standardize`` is about X, and all rows are held at once.
 
     Attributes
     ----------
@@ -163,8 +161,7 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
     @telling_once
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds: of the second class, (n_samples,), or of each against all others, (n_samples, n_classes)."""
-        found = self._centre(self._validate(X))
-        return found if len(self.classes_) > 2 else found[:, 0]
+        return self._in_shape(self._centre(self._validate(X)))
 
     @telling_once
     def predict_interval(self, X: Any, confidence_level: float | Sequence[float] = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -214,11 +211,12 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
         self._check_options()
 
     def _check_options(self) -> None:
-        check_bent(self._loss_for(2), resolve_engine(self.engine), self.regularization)
+        check_bent(Logistic(), resolve_engine(self.engine), self.regularization)
         check_solver(self.solver)
 
-    def _loss_for(self, n_classes: int) -> Loss:
-        return Logistic() if n_classes == 2 else Softmax()
+    @property
+    def _loss(self) -> Loss:
+        return Logistic() if len(self.classes_) == 2 else Softmax()
 
     def _checked(self, X: Any, y: Any, weights: Any, *, is_first: bool) -> tuple[FloatArray, Labels, FloatArray]:
         """Rows that count, as arrays."""
@@ -242,11 +240,11 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
         scaling = Scaling.fit(X, columns, active=bool(self.standardize))
         self._weights = with_class_weights(weights, codes, self.classes_, self.class_weight)
         self._train(TrainingData(X, columns, scaling, streams, device, progress))
-        progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
         self.n_rows_ = len(X)
+        progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
 
     def _train(self, data: TrainingData) -> None:
-        engine, loss = resolve_engine(self.engine), self._loss_for(len(self.classes_))
+        engine = resolve_engine(self.engine)
         self.solver_ = resolve_solver(self.solver, engine, len(data.X), data.device)
         if not isinstance(self.solver_, Exact):
             raise InvalidInputError(
@@ -258,7 +256,7 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
         def mean_of(*_: object) -> ZeroMean:
             return ZeroMean(data.y.shape[1])
 
-        found = train_bent(self, engine, method, loss, data, self._weights, mean_of)
+        found = train_bent(self, engine, method, self._loss, data, self._weights, mean_of)
         self._replicates, self._task, choice = found.replicates, found.task, found.choice
         self._keep(method, engine, choice, data.X, data.streams)
 
@@ -274,10 +272,7 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
             return self._rows
         if self._task is None or self.class_weight is not None:
             raise InvalidInputError("a model with class_weight that was read from a file takes no more rows: fit it again")
-        X = self._replicates.scaling.from_network(self._task.X.cpu().numpy())
-        labels, weights = self._task.labels[:, 0].cpu().numpy(), self._task.weights
-        codes = labels.argmax(axis=1) if labels.shape[1] > 1 else labels[:, 0].astype(np.int64)
-        return X, codes, np.ones(len(X)) if weights is None else weights.cpu().numpy()
+        return classes_of_task(self._task, self._replicates.scaling)
 
     def _state(self) -> State:
         labels, kind = self.classes_.tolist(), self.classes_.dtype.str
@@ -289,7 +284,7 @@ class PNCClassifier(ClassifierMixin, AskingReplicates, IntervalEstimator):
             raise record.fault(f"labels cannot be of the kind {kind!r:.20}")
         self.classes_ = np.array(record.fact("classes", list), dtype=np.dtype(kind))
         choice = Choice(self.network_, self.regularization_, self.selection_)
-        self._replicates, self._task = restore_pnc(record, self, choice, self._loss_for(len(self.classes_)), device)
+        self._replicates, self._task = restore_pnc(record, self, choice, self._loss, device)
         self.solver_ = record.option("solver", Exact)
         self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
         if self._replicates.scaling.n_outputs != (1 if len(self.classes_) == 2 else len(self.classes_)):

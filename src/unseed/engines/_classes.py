@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from unseed._solvers.curved import JointCurvature
-from unseed.engines._curved import BentReplicates, centred_influence, joint_curvature
+from unseed.engines._bent import BentReplicates, centred_influence
 from unseed.engines._protocol import LeftOut
 from unseed.engines._task import NewPoints
 
@@ -27,7 +27,9 @@ class ClassReplicates(BentReplicates):
     @cached_property
     def ridge(self) -> JointCurvature:
         """What the loss is near the fit."""
-        return joint_curvature(self.full, self.values)
+        found = self.full.curvature(self.values)
+        assert isinstance(found, JointCurvature)
+        return found
 
     @property
     def worst_condition(self) -> float:

@@ -14,8 +14,9 @@ from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, Training
 from unseed._solvers.landmarks import pivoted_cholesky
 from unseed._state import Record, State
+from unseed.engines._bent import BentReplicates
 from unseed.engines._cost import Cost, kernel_cost, kernel_memory
-from unseed.engines._curved import BentReplicates, fit_bent, replicates_of
+from unseed.engines._curved import fit_bent, replicates_of
 from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, root_of
 from unseed.engines._protocol import CONVERGED, Capability, Engine, LeftOut
 from unseed.engines._shared import NEEDS_ALL_ROWS, OwnReplicates, check_training, influence_values

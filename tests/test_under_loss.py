@@ -15,7 +15,7 @@ from unseed import MLP, Landmarks, LinearizedEngine, PNCRegressor, predict_inter
 from unseed._responses import ResponsePrediction
 from unseed._results import Components, Prediction
 from unseed._selection.laplace import LaplaceEvidence, likeliest_dispersion, pack
-from unseed._selection.objective import Architecture, ScaleObjective
+from unseed._selection.objective import Architecture, ScaleObjective, Terms
 from unseed.costs import Job
 from unseed.errors import InvalidInputError, NotAvailableError
 from unseed.losses import Gamma, Huber, Logistic, Loss, Poisson, Quantile, Squared
@@ -222,7 +222,9 @@ class TestEvidence:
         labels = torch.tensor(LABELS[y])[:60, None]
         weights = torch.tensor(RNG.uniform(0.5, 2, 60))
         packed = pack(labels, loss.start(labels, weights).expand(60, 1), weights)
-        objective = ScaleObjective(torch.tensor(X[:60]), packed, Architecture("erf", 1), LaplaceEvidence(loss), is_prior=True)
+        objective = ScaleObjective(
+            torch.tensor(X[:60]), packed, Architecture("erf", 1), LaplaceEvidence(loss), Terms(is_prior=True)
+        )
         point = objective.start(1.0, 0.1, 2)
         _, slope = objective.score_and_slope(point)
         width = 1e-3 if loss.dispersion is None else 1e-5  # an estimated dispersion moves in steps of 1e-5

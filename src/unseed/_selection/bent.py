@@ -15,7 +15,7 @@ from unseed._progress import Progress
 from unseed._random import Streams
 from unseed._selection.choice import AutoNetwork, Candidate, Choice, Selection
 from unseed._selection.laplace import LaplaceEvidence, likeliest_dispersion, log_likelihood, pack
-from unseed._selection.objective import ScaleObjective
+from unseed._selection.objective import ScaleObjective, Terms
 from unseed._selection.search import SIMPLE, representative_rows, search
 from unseed._solvers.curved import Bent, solve_bent
 from unseed.errors import InvalidInputError, SingularKernelError
@@ -25,8 +25,10 @@ from unseed.networks import MLP
 
 _RIDGE_ROWS, _RIDGES = 400, np.logspace(-8, 3, 12)  # rows that λ is chosen on; tried, relative to the kernel's mean diagonal
 _TOLERANCE = 1e-7
-_KNOWN_DISPERSION = math.log(0.3), 1.5
-"""Log-odds and logarithms of rates vary by one or so: few events do not make them vary by nothing, and intervals close up."""
+_TERMS = Terms(is_prior=True)
+_KNOWN_DISPERSION = Terms(is_prior=True, ridge=(math.log(0.3), 1.5), charge=0.2)
+"""Log-odds and logarithms of rates vary by one or so: few events do not make them vary by nothing, and intervals close up. A
+label that is a class or a count tells less of a scale than a number does; the charge was set by benchmarks/classes.py."""
 
 
 class LabelledRows(NamedTuple):
@@ -68,9 +70,9 @@ def select_bent(
         single = Logistic()
         asked = rows._replace(starts=single.start(rows.labels, rows.weights).expand(rows.labels.shape))
     packed = pack(asked.labels, asked.starts, asked.weights)
-    law = {} if loss.dispersion is None else {"ridge_law": _KNOWN_DISPERSION}
+    terms = _TERMS if loss.dispersion is None else _KNOWN_DISPERSION
     few, more, most = (
-        ScaleObjective(rows.X[chosen], packed[chosen], SIMPLE[0], LaplaceEvidence(single), is_prior=True, **law)
+        ScaleObjective(rows.X[chosen], packed[chosen], SIMPLE[0], LaplaceEvidence(single), terms)
         for chosen in (representative_rows(rows.X, n, generator) for n in options.stages)
     )
     ranked = search(few, more, most, options, progress)

@@ -195,6 +195,8 @@ class TestScales:
     def test_scales_that_are_given_are_kept(self):
         assert regressor(Huber(2.0, scale=0.7)).fit(X, LABELS["huber"]).loss_ == Huber(2.0, scale=0.7)
         assert regressor(Quantile(0.9, smoothing=0.05)).fit(X, LABELS["quantile"]).loss_.smoothing == pytest.approx(0.05)
+        given = Quantile(0.9, smoothing=0.05, spread=0.2)
+        assert regressor(given).fit(X, LABELS["quantile"]).loss_.spread == pytest.approx(0.2)
 
     def test_levels_are_in_order_and_hold_their_share(self):
         fits = [regressor(Quantile(level)).fit(X, LABELS["quantile"]) for level in (0.1, 0.5, 0.9)]

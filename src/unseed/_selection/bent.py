@@ -20,7 +20,7 @@ from unseed._selection.search import SIMPLE, representative_rows, search
 from unseed._solvers.curved import Bent, solve_bent
 from unseed.errors import InvalidInputError, SingularKernelError
 from unseed.kernels import PopulationKernel
-from unseed.losses import Logistic, Loss
+from unseed.losses import Logistic, Loss, is_location
 from unseed.networks import MLP
 
 _RIDGE_ROWS, _RIDGES = 400, np.logspace(-8, 3, 12)  # rows that λ is chosen on; tried, relative to the kernel's mean diagonal
@@ -70,7 +70,7 @@ def select_bent(
         single = Logistic()
         asked = rows._replace(starts=single.start(rows.labels, rows.weights).expand(rows.labels.shape))
     packed = pack(asked.labels, asked.starts, asked.weights)
-    terms = _TERMS if loss.dispersion is None else _KNOWN_DISPERSION
+    terms = _TERMS if is_location(loss) or loss.dispersion is None else _KNOWN_DISPERSION
     few, more, most = (
         ScaleObjective(rows.X[chosen], packed[chosen], SIMPLE[0], LaplaceEvidence(single), terms)
         for chosen in (representative_rows(rows.X, n, generator) for n in options.stages)

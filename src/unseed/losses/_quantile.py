@@ -29,6 +29,9 @@ class Quantile(Loss):
     smoothing : float or None
         h, in units of y; None takes two fifths of the errors' standard deviation over the fifth root of their number. The
         estimate is the quantile of labels that were blurred by so much, which `diagnose` reports.
+    spread : float or None
+        φ of the evidence and the posterior; None takes q (1 − q) over the density of the errors at zero. That law which the
+        loss is the likelihood of would have less of it for errors that are not its own, and fit noise.
 
     Examples
     --------
@@ -38,6 +41,7 @@ class Quantile(Loss):
 
     level: float = 0.5
     smoothing: float | None = None
+    spread: float | None = None
 
     name: ClassVar[str] = "quantile"
 
@@ -45,6 +49,13 @@ class Quantile(Loss):
         check_share("level", self.level)
         if self.smoothing is not None:
             check_number("smoothing", self.smoothing, above=0)
+        if self.spread is not None:
+            check_number("spread", self.spread, above=0)
+
+    @property
+    def dispersion(self) -> float | None:  # type: ignore[override]  # what is known of it comes with the errors
+        """The spread."""
+        return self.spread
 
     @property
     def width(self) -> float:
@@ -83,16 +94,24 @@ class Quantile(Loss):
         return -(beta + math.log(self.width)).expand(labels.shape)
 
     def scaled(self, residuals: Tensor) -> Quantile:
-        """With a width for so many errors of that spread, where none was given."""
-        if self.smoothing is not None:
+        """With a width and a dispersion for these errors, where none were given."""
+        if self.smoothing is None:
+            return replace(self, smoothing=self._width_for(residuals)).scaled(residuals)
+        if self.spread is not None:
             return self
+        zeros = torch.zeros_like(residuals)
+        pull, bend = self.gradient(zeros, residuals).square().mean(), self.curvature(zeros, residuals).mean()
+        return replace(self, spread=max(float(pull / bend), 1e-12))
+
+    def _width_for(self, residuals: Tensor) -> float:
         low, high = torch.quantile(residuals, torch.tensor([0.25, 0.75]).to(residuals))
         spread = max(float(high - low) / _NORMAL, 1e-6 * float(residuals.abs().mean()), 1e-12)
-        return replace(self, smoothing=0.4 * spread * len(residuals) ** -0.2)
+        return 0.4 * spread * float(len(residuals) ** -0.2)
 
     def rescaled(self, unit: float) -> Quantile:
         """The width in other units."""
-        return self if self.smoothing is None else replace(self, smoothing=self.smoothing / unit)
+        given = {name: value for name, value in (("smoothing", self.smoothing), ("spread", self.spread)) if value is not None}
+        return replace(self, **{name: value / unit for name, value in given.items()})
 
     def report(self) -> Iterable[Finding]:
         """How far the corner of the loss is smooth."""

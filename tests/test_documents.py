@@ -30,6 +30,15 @@ def test_python_blocks_run(document, capsys):
     plt.close("all")
 
 
+def test_the_page_on_classes_runs_from_top_to_bottom(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/classes.md").read_text(), flags=re.DOTALL)
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "docs/classes.md", "exec"), names)
+    assert len(blocks) == 3
+    assert "(5, 2) (5, 2, 2, 1)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("module", [unseed, unseed.plots, unseed.report, unseed.kernels], ids=lambda module: module.__name__)
 def test_every_public_name_is_in_the_reference(module):
     reference = (ROOT / "docs/api.md").read_text()
@@ -61,7 +70,7 @@ def benchmarks(monkeypatch):
     return importlib.import_module
 
 
-@pytest.mark.parametrize("script", ["results_page", "page", "scaling_page", "small_page"])
+@pytest.mark.parametrize("script", ["results_page", "page", "scaling_page", "small_page", "classes_page"])
 def test_figures_of_a_page_are_those_of_its_files(script, benchmarks):
     page = benchmarks(script)
     text = page.PAGE.read_text()

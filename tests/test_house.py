@@ -25,7 +25,7 @@ TYPE_QUESTIONS = 0
 LONG_FILES = 0
 LONG_FUNCTIONS = 0
 REGISTRIES = 0
-LINES_OF_LIBRARY_AND_APPLICATION = 19_600  # goal: 12,000
+LINES_OF_LIBRARY_AND_APPLICATION = 22_900  # goal: 12,000
 
 LINES_OF_A_FILE, LINES_OF_A_FUNCTION = 300, 50
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "laplace": "laplace-torch", "dask": "distributed"}  # where the name differs

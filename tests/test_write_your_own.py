@@ -127,12 +127,25 @@ def test_a_loss_of_ones_own_goes_all_the_way(tmp_path):
     assert "HalfSquared()" in report
 
 
-@pytest.mark.parametrize("engine", ["kernel", "linearized", NetworkEngine(width=64)])
-def test_the_loss_that_no_solve_can_train_is_refused_in_the_words_of_the_page(engine):
+def test_a_loss_that_bends_goes_all_the_way(tmp_path):
+    own = names_of("write-your-own-loss.md")["LogCosh"]()
+    reg, report = goes_all_the_way(tmp_path, "loss", loss=own)
+    assert "LogCosh()" in report
+    assert str(reg.interval_) == "LaplaceInterval()"
+
+
+def test_a_loss_that_bends_the_wrong_way_is_refused_in_the_words_of_the_page():
     names, page = names_of("write-your-own-loss.md"), (DOCS / "write-your-own-loss.md").read_text(encoding="utf-8")
     with pytest.raises(InvalidInputError) as refusal:
-        PNCRegressor(engine=engine, loss=names["LogCosh"](), network=MLP(), regularization=0.1).fit(X, Y)
+        PNCRegressor(loss=names["Bounded"](), network=MLP(), regularization=0.1).fit(X, Y)
     assert f"```text\n{refusal.value}\n```" in page
+
+
+@pytest.mark.parametrize("engine", ["linearized", NetworkEngine(width=64)])
+def test_other_engines_refuse_a_loss_that_bends(engine):
+    own = names_of("write-your-own-loss.md")["LogCosh"]()
+    with pytest.raises(InvalidInputError, match=r"loss='log_cosh' bends, and so far it takes .*use engine='kernel' instead of"):
+        PNCRegressor(engine=engine, loss=own, network=MLP(), regularization=0.1).fit(X, Y)
 
 
 def test_another_activation_is_noticed_when_a_model_is_loaded(tmp_path):

@@ -9,8 +9,10 @@ from unseed._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from unseed import costs, engines, errors, intervals, kernels, losses, networks, plots, report, tasks  # noqa: F401
+    from unseed._class_prediction import ClassPrediction as ClassPrediction
     from unseed._estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from unseed._estimators import MCDropoutRegressor as MCDropoutRegressor
+    from unseed._estimators import PNCClassifier as PNCClassifier
     from unseed._estimators import PNCRegressor as PNCRegressor
     from unseed._estimators import SingleNetworkRegressor as SingleNetworkRegressor
     from unseed._files import replaced as replaced
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from unseed.intervals import CheapBootstrap as CheapBootstrap
     from unseed.intervals import HalfSampling as HalfSampling
     from unseed.intervals import InfinitesimalJackknife as InfinitesimalJackknife
+    from unseed.intervals import LaplaceInterval as LaplaceInterval
     from unseed.intervals import Sectioning as Sectioning
     from unseed.intervals import TruthInterval as TruthInterval
     from unseed.networks import MLP as MLP
@@ -44,7 +47,10 @@ if TYPE_CHECKING:
 
 _MODULES = ("costs", "engines", "errors", "intervals", "kernels", "losses", "networks", "plots", "report", "tasks")
 _NAMES = {
-    "_estimators": ("DeepEnsembleRegressor", "MCDropoutRegressor", "PNCRegressor", "SingleNetworkRegressor"),
+    "_estimators": (
+        *("DeepEnsembleRegressor", "MCDropoutRegressor", "PNCClassifier", "PNCRegressor", "SingleNetworkRegressor"),
+    ),
+    "_class_prediction": ("ClassPrediction",),
     "_files": ("replaced",),
     "_findings": ("Diagnosis",),
     "_many": ("predict_interval_many",),
@@ -54,7 +60,15 @@ _NAMES = {
     "_selection": ("AutoNetwork",),
     "_solvers": ("SGD", "Converged", "GaussNewton", "GradientDescent", "GradientFlow"),
     "engines": ("AllRows", "Exact", "Landmarks", "KernelEngine", "LinearizedEngine", "NetworkEngine"),
-    "intervals": ("Batching", "CheapBootstrap", "HalfSampling", "InfinitesimalJackknife", "Sectioning", "TruthInterval"),
+    "intervals": (
+        "Batching",
+        "CheapBootstrap",
+        "HalfSampling",
+        "InfinitesimalJackknife",
+        "LaplaceInterval",
+        "Sectioning",
+        "TruthInterval",
+    ),
     "networks": ("MLP", "MonteCarloMean"),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

@@ -44,6 +44,14 @@ def check_level(level: float, name: str = "level") -> float:
     return float(level)
 
 
+def check_levels(confidence_level: Any) -> list[float]:
+    """Return one or several confidence levels as a list."""
+    asked = np.atleast_1d(np.asarray(confidence_level, dtype=object))
+    if asked.ndim != 1 or len(asked) == 0:
+        raise InvalidInputError(f"confidence_level={confidence_level!r} must be a number or a list of numbers")
+    return [check_level(level, "confidence_level") for level in asked]
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return True or False, not something that merely counts as one of them."""
     if not isinstance(value, (bool, np.bool_)):

@@ -31,3 +31,7 @@ class ConditioningWarning(UserWarning):
 
 class AccuracyWarning(UserWarning):
     """A quadrature kernel is less accurate than unseed promises; the text says by how much."""
+
+
+class FewLabelsWarning(UserWarning):
+    """A class has so few rows that hardly anything can be known of it."""

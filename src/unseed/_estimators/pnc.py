@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
+from unseed._bent_diagnosis import diagnose_bent
 from unseed._checks import check_whole_number
 from unseed._diagnosis import diagnose
-from unseed._estimators.growing import GrowingRegressor
+from unseed._estimators.asking import AskingReplicates
 from unseed._estimators.shrinking import smaller
 from unseed._estimators.summed import SummedRows
-from unseed._estimators.training import MeanOption, TrainingData, is_module, restore_pnc, train_pnc
+from unseed._estimators.training import TrainingData, is_module, restore_pnc, train_pnc
+from unseed._estimators.under_loss import LossRegressor
 from unseed._findings import Diagnosis, LeaveOneOut
 from unseed._frames import index_of
-from unseed._law import JointLaw
-from unseed._predictors import ContrastQuery, PNCQuery, PNCReplicates, PosteriorLaw
+from unseed._predictors import ContrastQuery, PNCQuery, PNCReplicates
 from unseed._random import RandomState, Streams
-from unseed._results import MAX_JOINT_POINTS, Estimate, FloatArray, Prediction
+from unseed._results import Estimate, FloatArray, Prediction
 from unseed._scaling import Scaling
-from unseed._selection import Choice, Selection
+from unseed._selection import Choice
 from unseed._state import Record, State
-from unseed.engines import AllRows, Engine, Exact, Landmarks, check_solver, resolve_engine
+from unseed.engines import AllRows, Exact, Landmarks, check_solver, resolve_engine
 from unseed.errors import InvalidInputError
-from unseed.intervals import IntervalMethod, own_centre, resolve_interval
-from unseed.losses import Loss, check_trainable, resolve_loss
+from unseed.intervals import IntervalMethod, resolve_interval
+from unseed.losses import check_trainable, resolve_loss
 from unseed.networks import MonteCarloMean
 
-_ENOUGH_SCORES, _PROBES = 60, 50
+_ENOUGH_SCORES = 60
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PNCRegressor(GrowingRegressor):
+class PNCRegressor(AskingReplicates, LossRegressor):
     """Neural-network regression with the seed's noise taken out and confidence intervals for what is left.
 
     Parameters
@@ -80,11 +81,13 @@ class PNCRegressor(GrowingRegressor):
         space of some landmarks (see `Landmarks`). ``"auto"`` is exact up to 10,000 rows (30,000 on a GPU), iterates up to
         50,000, and sums up more or where memory is short.
     loss : str or Loss, default="squared"
-        What a prediction costs that misses its label: so far the square, or a `Loss` of your own that is a multiple of it.
+        What a prediction costs that misses its label: ``"poisson"`` for counts, ``"gamma"`` for positive amounts, ``"huber"``
+        for outliers, ``"quantile"``, ``"logistic"``, or an object such as ``losses.Quantile(level=0.9)`` or of your own. Under
+        any but the square, networks are of infinite width, and intervals are made on the scale of the link.
 
     Attributes
     ----------
-    interval_, engine_, network_, regularization_, solver_
+    interval_, engine_, network_, regularization_, solver_, loss_
         What the arguments came to.
     selection_ : Selection or None
         The networks that were considered, best first, with their scores; None where the network was given.
@@ -108,15 +111,8 @@ class PNCRegressor(GrowingRegressor):
     """
 
     interval: str | IntervalMethod = "auto"
-    engine: str | Engine = "kernel"
-    initial_mean: MeanOption = "zero"
-    n_jobs: int | None = None
     noise: str = "auto"
     calibration: str = "auto"
-    loss: str | Loss = "squared"
-
-    _chosen: ClassVar = {**GrowingRegressor._chosen, "interval": (IntervalMethod,), "selection": (Selection, type(None))}
-    _replicates: PNCReplicates = field(init=False)
 
     @property
     def convergence_(self) -> Any:
@@ -136,6 +132,8 @@ class PNCRegressor(GrowingRegressor):
             asked = f"interval={self.interval_}" if "posterior" in self.engine_.capabilities else f"engine={self.engine_}"
             raise InvalidInputError(f"diagnose(X) needs a converged network on all rows with its posterior; {asked} has none")
         points = None if X is None else self._validate(X)
+        if self._bends:
+            return diagnose_bent(self._replicates, self._probe, points)
         ridge = self.regularization_ / (check_trainable(resolve_loss(self.loss)) / 2)
         return diagnose(self._replicates, self.interval_, self._probe, Choice(self.network_, ridge, self.selection_), points)
 
@@ -219,7 +217,7 @@ class PNCRegressor(GrowingRegressor):
 
     def _check_options(self) -> None:
         engine = resolve_engine(self.engine)
-        check_trainable(resolve_loss(self.loss))
+        self._check_loss(engine)
         check_solver(self.solver)
         if is_module(self.network) and engine.is_infinite:
             raise InvalidInputError(
@@ -236,8 +234,13 @@ class PNCRegressor(GrowingRegressor):
 
     def _train_exactly(self, data: TrainingData) -> None:
         engine = resolve_engine(self.engine)
-        method = resolve_interval(self.interval, len(data.X), has_posterior="posterior" in engine.capabilities)
-        self._replicates, self._task, choice = train_pnc(self, engine, method, data)
+        has_posterior = "posterior" in engine.capabilities
+        method = resolve_interval(self.interval, len(data.X), has_posterior=has_posterior, is_bent=self._bends)
+        if self._bends:
+            self._replicates, self._task, choice, self.loss_ = self._train_bent(engine, method, data)
+        else:
+            self._replicates, self._task, choice = train_pnc(self, engine, method, data)
+            self.loss_ = self._link
         self._keep(method, engine, choice, data.X, data.streams)
 
     def _take(self, summed: SummedRows, solved: tuple[PNCReplicates, Choice] | None = None) -> None:
@@ -245,27 +248,15 @@ class PNCRegressor(GrowingRegressor):
         if solved is None:
             self.solver_ = summed.solver
         self._replicates, choice = solved or summed.solved()
-        self._task = None
+        self._task, self.loss_ = None, self._link
         self._keep(method, resolve_engine(self.engine), choice, self._replicates.checked.X, Streams(0))
-
-    def _keep(self, method: IntervalMethod, engine: Engine, choice: Choice, X: FloatArray, streams: Streams) -> None:
-        # Where `diagnose` looks: half-way between rows, since at the rows themselves an interpolating fit is perfect.
-        pairs = streams.generator("probe").integers(len(X), size=(2, _PROBES))
-        self._probe = (X[pairs[0]] + X[pairs[1]]) / 2
-        self.interval_, self.engine_, self.network_ = method, engine, choice.network
-        self.regularization_, self.selection_ = choice.regularization, choice.selection
-
-    def _shares_work(self) -> bool:
-        return bool(self.interval_.uses_posterior or self.interval_.uses_influence)
-
-    def _centre_chunk(self, asked: PNCQuery) -> FloatArray:
-        own = own_centre(self.interval_)
-        return asked.centre() if own is None else own(asked, asked.X)
 
     def _noise_chunk(self, asked: PNCQuery) -> FloatArray:
         return asked.noise_variance()
 
     def _expected_error(self, asked: PNCQuery, estimate: Estimate, noise: FloatArray) -> FloatArray | None:
+        if self._has_own_scale:
+            return None
         is_wanted = self.calibration == "conformal" or len(self._replicates.checked.X) >= _ENOUGH_SCORES
         if self.calibration == "normal" or not is_wanted or not self._replicates.has_posterior:
             return None
@@ -279,15 +270,18 @@ class PNCRegressor(GrowingRegressor):
     def _scores(self) -> FloatArray:
         return self._replicates.scores
 
-    def _joint_law(self, X: FloatArray) -> JointLaw | None:
-        return PosteriorLaw(self._replicates, X) if self.interval_.uses_posterior and len(X) <= MAX_JOINT_POINTS else None
-
     def _state(self) -> State:
-        return {**super()._state(), "probe": self._probe, "converges": bool(self.engine_.converges), "solver": self.solver_}
+        return {
+            **super()._state(),
+            "probe": self._probe,
+            "converges": bool(self.engine_.converges),
+            "solver": self.solver_,
+            "loss": self.loss_,
+        }
 
     def _restore(self, record: Record, device: torch.device) -> Scaling:
         choice = Choice(self.network_, self.regularization_, self.selection_)
-        self._replicates, task = restore_pnc(record, self, choice, device)
+        self._replicates, task = restore_pnc(record, self, choice, self._loss_of_task(record), device)
         self._task = task if len(task.X) else None
         # models of 0.1.0 know of no other solver
         self.solver_ = record.option("solver", Exact, AllRows, Landmarks) if "solver" in record.facts else Exact()
@@ -295,6 +289,3 @@ class PNCRegressor(GrowingRegressor):
             self._summed = SummedRows.restore(record.part("summed"), self.initial_mean, device)
         self._probe = record.array("probe", None, *self._replicates.scaling.x_mean.shape)
         return self._replicates.scaling
-
-    def _some_points(self, n_points: int) -> FloatArray:
-        return self._replicates.checked.X[:n_points]

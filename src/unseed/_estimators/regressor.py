@@ -1,4 +1,4 @@
-"""What all regressors of unseed share: scikit-learn's contract, units, chunks and the ways to ask for an interval."""
+"""What all estimators of unseed share: scikit-learn's contract, units, chunks and the ways to ask for an interval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unseed._checks import check_flag, check_no_text
+from unseed._checks import check_flag, check_levels, check_no_text
 from unseed._estimators.saving import Saved
 from unseed._estimators.training import TrainingData, check_regularization, is_module
 from unseed._frames import index_of, names_of, to_pandas
@@ -21,7 +21,7 @@ from unseed._machine import resolve_device
 from unseed._predictors import chunks
 from unseed._progress import Progress
 from unseed._random import RandomState, Streams
-from unseed._results import Calibration, Components, Estimate, FloatArray, Prediction, check_level
+from unseed._results import Calibration, Components, Estimate, FloatArray, Prediction
 from unseed._scaling import Scaling
 from unseed._state import State
 from unseed._told import telling_once
@@ -32,8 +32,8 @@ from unseed.networks import MLP, ModuleFactory
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class IntervalRegressor(RegressorMixin, Saved):
-    """Base of the regressors; subclasses train and say what they know at new points, mostly through `_replicates`."""
+class IntervalEstimator(Saved):
+    """Base of all estimators; subclasses train and say what they know at new points, mostly through `_replicates`."""
 
     network: str | MLP | ModuleFactory = "auto"
     regularization: str | float = "auto"
@@ -47,130 +47,11 @@ class IntervalRegressor(RegressorMixin, Saved):
         **{"network": (), "regularization": (int, float)},
     }
 
-    @telling_once
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        start = time.perf_counter()
-        self._forget()
-        device = resolve_device(self.device)
-        standardize = check_flag("standardize", self.standardize)
-        check_regularization(self.regularization)
-        self._check_options()
-        output_names = names_of(y)
-        check_no_text(X=X, y=y)
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=is_module(self.network))
-        columns = self._in_unit(np.asarray(y, dtype=np.float64).reshape(len(y), -1), is_first=True)
-        scaling = Scaling.fit(X, columns, active=standardize)
-        progress = Progress(active=bool(self.verbose))
-        self._train(TrainingData(X, columns, scaling, Streams.from_random_state(self.random_state), device, progress))
-        progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
-        self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
-        self.n_rows_ = len(X)
-        self.is_fitted_ = True
-        return self
-
     def _forget(self) -> None:
         """Whatever happens now, the estimator is not half the old and half the new."""
-        for fitted in [
-            "_replicates",
-            "_unit",
-            *(name for name in vars(self) if name.endswith("_") and not name.startswith("_")),
-        ]:
+        names = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        for fitted in ("_replicates", "_unit", *names):
             self.__dict__.pop(fitted, None)
-
-    @telling_once
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Prediction at new points: the centre of the interval.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        return_std : bool
-            Return the standard error, for data variability, as well.
-        """
-        index = index_of(X)
-        if return_std:
-            self._check_has_interval()
-            estimate = self._estimate(self._validate(X))
-            answers = [estimate.centre, estimate.standard_error]
-        else:
-            answers = [self._centre(self._validate(X))]
-        shaped = [self._in_shape(values * self._unit) for values in answers]
-        if getattr(self, "_sklearn_output_config", {}).get("transform") == "pandas":
-            shaped = [to_pandas(values, index, self._output_names) for values in shaped]
-        return tuple(shaped) if return_std else shaped[0]
-
-    @telling_once
-    def predict_interval(
-        self,
-        X: Any,
-        confidence_level: float | Sequence[float] = 0.95,
-        *,
-        kind: Literal["confidence", "prediction"] = "confidence",
-    ) -> tuple[FloatArray, FloatArray]:
-        """Prediction and interval at one or several levels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        confidence_level : float or sequence of float
-        kind : {"confidence", "prediction"}
-            For the function itself, or for one new noisy observation of it.
-
-        Returns
-        -------
-        mean : array of shape (n_samples,) or (n_samples, n_outputs)
-        intervals : array of shape (n_samples, 2, n_levels) or (n_samples, n_outputs, 2, n_levels)
-        """
-        asked = np.atleast_1d(np.asarray(confidence_level, dtype=object))
-        if asked.ndim != 1 or len(asked) == 0:
-            raise InvalidInputError(f"confidence_level={confidence_level!r} must be a number or a list of numbers")
-        levels = [check_level(level, "confidence_level") for level in asked]
-        if kind not in ("confidence", "prediction"):
-            raise InvalidInputError(f"kind={kind!r} is not known; use 'confidence' or 'prediction'")
-        prediction = self._prediction(self._validate(X), with_procedural=False, with_noise=kind == "prediction")
-        bounds = prediction.conf_int if kind == "confidence" else prediction.pred_int
-        return prediction.mean.copy(), np.stack([bounds(level) for level in levels], axis=-1)
-
-    @telling_once
-    def get_prediction(self, X: Any, *, seeds: bool = True) -> Prediction:
-        """Everything about the predictions at new points, as one frozen object.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        seeds : bool
-            False leaves out what other seeds would change (``components.procedural`` is NaN then): with thousands of training
-            rows it costs several times as much as everything else.
-        """
-        check_flag("seeds", seeds)
-        index = index_of(X)
-        return self._prediction(self._validate(X), with_procedural=seeds, with_noise=True, index=index)
-
-    def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
-        """Choose what `predict` returns: arrays, or pandas objects that keep the index of X.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas"} or None
-            None leaves the choice unchanged.
-        """
-        if transform not in (None, "default", "pandas"):
-            raise InvalidInputError(f"transform={transform!r} is not known; use 'default' or 'pandas'")
-        if transform is not None:
-            self._sklearn_output_config = {"transform": transform}
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     @abstractmethod
     def _check_options(self) -> None:
@@ -198,8 +79,7 @@ class IntervalRegressor(RegressorMixin, Saved):
 
     def _procedural_chunk(self, asked: Any) -> FloatArray:
         """Procedural variance at a few points. Shape (n_points, n_outputs) or (n_points, 1)."""
-        variance: FloatArray = asked.procedural_variance()
-        return variance
+        return np.asarray(asked.procedural_variance())
 
     def _noise_chunk(self, asked: Any) -> FloatArray:
         """Noise variance at a few points. Shape (n_outputs,), or (n_points, n_outputs)."""
@@ -298,3 +178,122 @@ class IntervalRegressor(RegressorMixin, Saved):
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._single_output else values
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IntervalRegressor(RegressorMixin, IntervalEstimator):
+    """Base of the regressors."""
+
+    @telling_once
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        start = time.perf_counter()
+        self._forget()
+        device, standardize = resolve_device(self.device), check_flag("standardize", self.standardize)
+        check_regularization(self.regularization)
+        self._check_options()
+        output_names = names_of(y)
+        check_no_text(X=X, y=y)
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, allow_nd=is_module(self.network))
+        columns = self._in_unit(np.asarray(y, dtype=np.float64).reshape(len(y), -1), is_first=True)
+        scaling = Scaling.fit(X, columns, active=standardize)
+        progress = Progress(active=bool(self.verbose))
+        self._train(TrainingData(X, columns, scaling, Streams.from_random_state(self.random_state), device, progress))
+        progress.say(f"{len(X):,} rows fitted on the {device.type}", start)
+        self._row_shape, self._single_output, self._output_names = X.shape[1:], y.ndim == 1, output_names
+        self.n_rows_, self.is_fitted_ = len(X), True
+        return self
+
+    @telling_once
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Prediction at new points: the centre of the interval.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        return_std : bool
+            Return the standard error, for data variability, as well.
+        """
+        index = index_of(X)
+        if return_std:
+            self._check_has_interval()
+        known = self._estimate(self._validate(X)) if return_std else None
+        answers = [self._centre(self._validate(X))] if known is None else [known.centre, known.standard_error]
+        shaped = [self._in_shape(values * self._unit) for values in answers]
+        if getattr(self, "_sklearn_output_config", {}).get("transform") == "pandas":
+            shaped = [to_pandas(values, index, self._output_names) for values in shaped]
+        return tuple(shaped) if return_std else shaped[0]
+
+    @telling_once
+    def predict_interval(
+        self,
+        X: Any,
+        confidence_level: float | Sequence[float] = 0.95,
+        *,
+        kind: Literal["confidence", "prediction"] = "confidence",
+    ) -> tuple[FloatArray, FloatArray]:
+        """Prediction and interval at one or several levels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        confidence_level : float or sequence of float
+        kind : {"confidence", "prediction"}
+            For the function itself, or for one new noisy observation of it.
+
+        Returns
+        -------
+        mean : array of shape (n_samples,) or (n_samples, n_outputs)
+        intervals : array of shape (n_samples, 2, n_levels) or (n_samples, n_outputs, 2, n_levels)
+        """
+        levels = check_levels(confidence_level)
+        if kind not in ("confidence", "prediction"):
+            raise InvalidInputError(f"kind={kind!r} is not known; use 'confidence' or 'prediction'")
+        found = self._prediction(self._validate(X), with_procedural=False, with_noise=kind == "prediction")
+        prediction = self._answered(found)
+        bounds = prediction.conf_int if kind == "confidence" else prediction.pred_int
+        return prediction.mean.copy(), np.stack([bounds(level) for level in levels], axis=-1)
+
+    @telling_once
+    def get_prediction(self, X: Any, *, seeds: bool = True) -> Prediction:
+        """Everything about the predictions at new points, as one frozen object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        seeds : bool
+            False leaves out what other seeds would change (``components.procedural`` is NaN then): with thousands of training
+            rows it costs several times as much as everything else.
+        """
+        check_flag("seeds", seeds)
+        index = index_of(X)
+        return self._answered(self._prediction(self._validate(X), with_procedural=seeds, with_noise=True, index=index))
+
+    def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
+        """Choose what `predict` returns: arrays, or pandas objects that keep the index of X.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas"} or None
+            None leaves the choice unchanged.
+        """
+        if transform not in (None, "default", "pandas"):
+            raise InvalidInputError(f"transform={transform!r} is not known; use 'default' or 'pandas'")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _answered(self, prediction: Prediction) -> Prediction:
+        """As the user gets it: in units of y."""
+        return prediction
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

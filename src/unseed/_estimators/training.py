@@ -25,7 +25,7 @@ from unseed._state import Record
 from unseed.engines import Capability, Engine, KernelEngine, Network, Task, Trained, restore_summed
 from unseed.errors import InvalidInputError
 from unseed.intervals import IntervalMethod
-from unseed.losses import Loss, Squared, check_labels, check_trainable, resolve_loss
+from unseed.losses import Loss, Squared, check_labels, check_trainable, is_bent, resolve_loss
 from unseed.networks import (
     MLP,
     AveragedDraws,
@@ -180,9 +180,10 @@ def restore_networks(
     return (trained, plan, scaling, device), task
 
 
-def restore_pnc(record: Record, estimator: PNCRegressor, choice: Choice, device: torch.device) -> tuple[PNCReplicates, Task]:
+def restore_pnc(
+    record: Record, estimator: PNCRegressor, choice: Choice, loss: Loss, device: torch.device
+) -> tuple[PNCReplicates, Task]:
     """What `train_pnc` has come to; the task has no rows where the model was cut to anchors."""
-    loss = resolve_loss(estimator.loss)
     networks, task = restore_networks(record, estimator.engine_, choice, loss, device, n_groups=2)
     _, plan, scaling, _ = networks
     checked = CheckedRows.restore(record.part("checked"), plan.n_rows, scaling.x_mean.shape, scaling.n_outputs)
@@ -209,7 +210,8 @@ def _task_of_rival(task: Task, selection: Selection | None) -> Task | None:
     rival = None if selection is None else selection.rival
     if rival is None:
         return None
-    return replace(task, network=rival.network, regularization=rival.regularization, loss=Squared())
+    loss = task.loss if is_bent(task.loss) else Squared()
+    return replace(task, network=rival.network, regularization=rival.regularization, loss=loss)
 
 
 def check_pnc(estimator: PNCRegressor, engine: Engine, method: IntervalMethod, reference: tuple[int, ...], n_rows: int) -> None:

@@ -73,6 +73,8 @@ def rebuild(description: Any, parameters: Mapping[str, Any] | None = None) -> An
         return OPTIONS[name](**fields)
     if name == "tuple":
         return tuple(fields["items"])
+    if name == "dict":
+        return dict(zip(fields["keys"], fields["values"], strict=True))
     if name == "device":
         return _device(fields["name"])
     if name == "RandomState":
@@ -192,6 +194,8 @@ def _described(value: object) -> Any:
         return [_described(item) for item in value]
     if type(value) is tuple:
         return _typed("tuple", items=list(value))
+    if type(value) is dict:
+        return _typed("dict", keys=list(value), values=list(value.values()))
     if isinstance(value, torch.device):
         return _typed("device", name=str(value))
     if isinstance(value, np.random.RandomState):

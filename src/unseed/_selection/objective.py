@@ -98,6 +98,27 @@ class Architecture(NamedTuple):
     depth: int
 
 
+class Terms(NamedTuple):
+    """On what terms a point is judged, beside the criterion.
+
+    Attributes
+    ----------
+    is_prior : bool
+        Whether the criterion takes K over the ridge, as the prior of a fit; otherwise it takes K plus the ridge.
+    ridge : tuple of float
+        Centre and spread of log ρ.
+    charge : float
+        Times log n, for every scale beyond the first.
+    """
+
+    is_prior: bool = False
+    ridge: tuple[float, float] = (math.log(1e-2), _SPREADS[-1])
+    charge: float = 0.5
+
+
+_USUAL = Terms()
+
+
 @dataclass(frozen=True, eq=False)
 class Optimum:
     """Where an ascent ended: (log scales, log bias_scale, log weight_std, log ρ), and the score there."""
@@ -113,9 +134,9 @@ class Optimum:
 
     @property
     def penalised(self) -> float:
-        """Score less ½ log n for every scale beyond the first, per row."""
+        """Score less ½ log n, or what the terms are, for every scale beyond the first, per row."""
         n = len(self.objective.X)
-        return self.score - 0.5 * math.log(n) * (len(self.point) - 4) / n
+        return self.score - self.objective.terms.charge * math.log(n) * (len(self.point) - 4) / n
 
     @property
     def has_relevances(self) -> bool:
@@ -157,6 +178,7 @@ class ScaleObjective:
     labels: Tensor  # (n, n_outputs)
     architecture: Architecture
     criterion: Criterion
+    terms: Terms = _USUAL
 
     def kernel(self, point: Tensor, rows: slice = slice(None)) -> Tensor:
         """NTK of some rows and all at a point. Shape (n, n)."""
@@ -246,14 +268,17 @@ class ScaleObjective:
     def _matrix(self, kernel: Tensor, point: Tensor) -> tuple[Tensor, Tensor]:
         """A, and what is taken off the score where a solve with it would lose digits."""
         variation = _variation(kernel)
-        noise = torch.exp(point[-1]) * torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
         condition = torch.log(kernel.diagonal().mean() / variation) - point[-1]
+        if self.terms.is_prior:
+            return kernel / (variation * torch.exp(point[-1])), torch.relu(condition - _WORST_CONDITION).square()
+        noise = torch.exp(point[-1]) * torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
         return kernel / variation + noise, torch.relu(condition - _WORST_CONDITION).square()
 
     def _prior(self, point: FloatArray) -> tuple[float, FloatArray]:
         n_scales = len(point) - 3
-        spread = np.array([_SPREADS[0]] * n_scales + list(_SPREADS[1:]))
-        offset = (point - self.start(1.0, 1e-2, n_scales)) / spread
+        centre, own = self.terms.ridge
+        spread = np.array([_SPREADS[0]] * n_scales + [*_SPREADS[1:-1], own])
+        offset = (point - np.append(self.start(1.0, 1.0, n_scales)[:-1], centre)) / spread
         return -0.5 * float(offset @ offset) / len(self.X), -offset / spread / len(self.X)
 
 

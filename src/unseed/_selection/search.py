@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -60,11 +60,16 @@ def select_network(
     criterion, stages = resolve_criterion(options.criterion), options.stages(len(X))
     subsets = [representative_rows(X, n, generator) for n in dict.fromkeys(stages)]
     objectives = [ScaleObjective(X[rows], labels[rows], SIMPLE[0], criterion) for rows in subsets]
-    few, more, most, last = (objectives[min(place, len(objectives) - 1)] for place in range(len(stages)))
-    with (progress or Progress()).steps("choosing the network", _ASCENTS) as step:
-        ranked = _Search(few, more, most, last, options.relevance, step).ranked()
+    ranked = search([objectives[min(place, len(objectives) - 1)] for place in range(len(stages))], options, progress)
     candidates = [Candidate(one.network(), one.ridge() / n_rows, one.penalised) for one in ranked]
     return Selection(tuple(candidates), options.criterion)
+
+
+def search(objectives: Sequence[ScaleObjective], options: AutoNetwork, progress: Progress | None = None) -> list[Optimum]:
+    """Networks that were looked at, best first: by an objective on few rows, and on more and more, one for each stage."""
+    few, more, most, last = objectives
+    with (progress or Progress()).steps("choosing the network", _ASCENTS) as step:
+        return _Search(few, more, most, last, options.relevance, step).ranked()
 
 
 def _distinct_rows(X: Tensor, labels: Tensor) -> Tensor:

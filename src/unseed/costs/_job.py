@@ -39,6 +39,7 @@ from unseed.engines import (
 )
 from unseed.errors import InvalidInputError, NotAvailableError
 from unseed.intervals import Batching, IntervalMethod, hashed_plan, resolve_interval
+from unseed.losses import is_bent, resolve_loss
 from unseed.networks import MLP
 
 TYPICAL_NETWORK = MLP(depth=1, activation="erf", bias_scale=1.0, scale_inputs=True)
@@ -101,6 +102,8 @@ class Job:
         if not isinstance(estimator, PNCRegressor):
             raise NotAvailableError(f"a forecast is for PNCRegressor, not for {estimator}")
         estimator._check_options()  # what fit would refuse, in the same words
+        if is_bent(resolve_loss(estimator.loss)):
+            raise NotAvailableError(f"a forecast is for loss='squared' so far, not for loss={estimator.loss!r}")
         device, engine = resolve_device(estimator.device), resolve_engine(estimator.engine)
         solver = resolve_solver(estimator.solver, engine, rows, device)
         interval = resolve_interval(estimator.interval, rows, has_posterior="posterior" in engine.capabilities)

@@ -83,9 +83,9 @@ class KernelExpansions(Trained):
         left = (prior - white.square().sum(0)).clamp_min(0.0) + self.undetermined(white).square().sum(0)
         return left[:, None] * self.amplitude
 
-    @abstractmethod
     def constant(self) -> tuple[Tensor, Tensor]:
         """Labels that are 1, as the points' vectors know them (m,), and 1ᵀA⁻¹1, what they determine of a constant."""
+        self._cannot("what is not known of a constant is part of these networks' posterior")
 
     def mean_variance(self, points: NewPoints, minus: NewPoints | None = None) -> Tensor:
         """What of a constant is not fitted, as uncertain as the labels' mean."""

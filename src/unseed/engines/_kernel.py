@@ -14,7 +14,9 @@ from unseed._resampling import Plan
 from unseed._solvers import Converged, DualRidge, Training
 from unseed._solvers.landmarks import pivoted_cholesky
 from unseed._state import Record, State
+from unseed.engines._bent import BentReplicates
 from unseed.engines._cost import Cost, kernel_cost, kernel_memory
+from unseed.engines._curved import fit_bent, replicates_of
 from unseed.engines._expansions import AnchoredPosterior, AnchoredReplicates, KernelExpansions, root_of
 from unseed.engines._protocol import CONVERGED, Capability, Engine, LeftOut
 from unseed.engines._shared import NEEDS_ALL_ROWS, OwnReplicates, check_training, influence_values
@@ -22,6 +24,7 @@ from unseed.engines._systems import Factor, Solver, solve_systems
 from unseed.engines._task import NewPoints, Task, check_kept, restore_duals, rows_of, state_of_duals
 from unseed.errors import InvalidInputError
 from unseed.kernels import PopulationKernel
+from unseed.losses import is_bent
 from unseed.networks import MLP
 
 _EXHAUSTED = 1e-11  # share of the largest kernel diagonal below which no row adds anything to the anchors
@@ -75,8 +78,11 @@ class KernelEngine(Engine):
         """Yes: there is a kernel instead of a random start."""
         return True
 
-    def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates:
+    def fit(self, task: Task, plan: Plan, *, n_jobs: int | None = None) -> KernelReplicates | BentReplicates:
         """Solve every replicate on its distinct rows; the Gram matrix is built once where replicates overlap."""
+        if self.converges and is_bent(task.loss):
+            self.check(plan, task.X.device, n_jobs)
+            return fit_bent(self, task, plan, self.kernel_of(task), n_jobs)
         task = task.as_ridge()
         self.kernel_of(task)  # or refuse what has none
         self.check(plan, task.X.device, n_jobs)
@@ -103,7 +109,7 @@ class KernelEngine(Engine):
         """Matrices that a solver needs beside its own."""
         return int(device.type == "cuda") if self.converges else 4
 
-    def restore(self, record: Record, task: Task, plan: Plan) -> KernelReplicates | AnchoredReplicates:
+    def restore(self, record: Record, task: Task, plan: Plan) -> KernelReplicates | AnchoredReplicates | BentReplicates:
         """Ready to predict; nothing is factorised yet."""
         kind = record.fact("kind", str)
         if not isinstance(task.network, MLP):
@@ -111,6 +117,9 @@ class KernelEngine(Engine):
         check_kept(record, kind if kind == "anchors" else "kernel", task, self)
         if kind == "anchors":
             return AnchoredReplicates.restore(record, self.kernel_of(task), task, plan)
+        if is_bent(task.loss):
+            duals = restore_duals(record, task, plan.distinct_rows)
+            return replicates_of(self, task, plan, self.kernel_of(task), [dual[:, 0] for dual in duals])
         return self._replicates(task.as_ridge(), plan, restore_duals(record, task, plan.distinct_rows))
 
     def describe(self) -> str:

@@ -36,6 +36,8 @@ class Task:
     progress : Progress
     loss : Loss
         Of a prediction that misses its label, summed over the outputs.
+    weights : Tensor of shape (n_rows,), optional
+        How much each row counts, beside the plan's counts, for a loss that bends.
     """
 
     X: Tensor
@@ -45,6 +47,7 @@ class Task:
     streams: Streams = field(default_factory=lambda: Streams(0))
     progress: Progress = field(default_factory=Progress)
     loss: Loss = field(default_factory=Squared)
+    weights: Tensor | None = None
 
     def as_ridge(self) -> Task:
         """The same problem in squares: a loss V/2 · (f − y)² has the fit of the square with λ over V/2."""
@@ -57,7 +60,8 @@ class Task:
 
     def state(self) -> State:
         """Rows and labels as the network saw them, and the seed of its random streams."""
-        return {"inputs": self.X, **state_of_groups("labels", self.labels), "seed": self.streams.seed}
+        weights = {} if self.weights is None else {"weights": self.weights}
+        return {"inputs": self.X, **state_of_groups("labels", self.labels), "seed": self.streams.seed, **weights}
 
     @classmethod
     def restore(
@@ -66,7 +70,8 @@ class Task:
         """From `state`, for the network, λ and loss that the model's options name."""
         inputs = record.tensor("inputs", device, *[None] * len(record.shape("inputs")))
         labels = restore_groups(record, "labels", (len(inputs), n_groups, record.shape("labels_base")[-1]), device)
-        return cls(inputs, labels, network, regularization, Streams(record.whole_number("seed")), loss=loss)
+        weights = record.tensor("weights", device, len(inputs)) if record.has("weights") else None
+        return cls(inputs, labels, network, regularization, Streams(record.whole_number("seed")), loss=loss, weights=weights)
 
 
 @dataclass(frozen=True)

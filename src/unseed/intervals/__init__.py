@@ -13,6 +13,7 @@ from unseed.intervals._formulas import (
     Sectioning,
     TruthInterval,
 )
+from unseed.intervals._laplace import LaplaceInterval
 from unseed.intervals._method import IntervalMethod, Replicates, describe, hashed_plan, own_centre
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "HashedPlan",
     "InfinitesimalJackknife",
     "IntervalMethod",
+    "LaplaceInterval",
     "Plan",
     "Replicates",
     "Sectioning",
@@ -42,20 +44,29 @@ METHODS: dict[str, type[IntervalMethod]] = listed(
     cheap_bootstrap="unseed.intervals._formulas:CheapBootstrap",
     half_sampling="unseed.intervals._formulas:HalfSampling",
     infinitesimal_jackknife="unseed.intervals._formulas:InfinitesimalJackknife",
+    laplace="unseed.intervals._laplace:LaplaceInterval",
 )
 """The one list of interval methods: by these names they are asked for, and by their classes' names they are kept in files."""
 
 
-def resolve_interval(interval: str | IntervalMethod, n_rows: int, *, has_posterior: bool = False) -> IntervalMethod:
+def resolve_interval(
+    interval: str | IntervalMethod, n_rows: int, *, has_posterior: bool = False, is_bent: bool = False
+) -> IntervalMethod:
     """Interval method of that name, or the object itself.
 
     ``"auto"`` is the interval for the truth where networks have a posterior, sectioning where they have none: by name both
     have as many batches as there are rows where there are fewer than four. Every method needs two rows: a resample of one row
-    is that row, and its zero spread would be a lie.
+    is that row, and its zero spread would be a lie. Under a loss that bends, the interval for the truth is `LaplaceInterval`.
     """
     if n_rows < 2:
         raise InvalidInputError(
             f"n_samples={n_rows}: an interval needs at least two rows, because one sample has no spread to measure"
+        )
+    if is_bent and interval in ("auto", "truth"):
+        return LaplaceInterval()
+    if is_bent and isinstance(interval, TruthInterval):
+        raise InvalidInputError(
+            f"interval={interval} is for loss='squared'; use interval='truth', which is LaplaceInterval() here"
         )
     if isinstance(interval, str):
         known = {"auto": TruthInterval if has_posterior else Sectioning, **METHODS}.get(interval)

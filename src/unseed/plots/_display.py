@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from unseed._checks import check_whole_number
@@ -75,6 +76,11 @@ def finish(ax: Axes, legend_at: Literal["upper left", "best"] | None = "upper le
 
 def regressor_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
     """The regressor that predicts, and the rows as it sees them: those that leave the steps before it in a pipeline."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if is_classifier(last):
+        raise InvalidInputError(
+            f"displays are for regressors so far; the intervals of a {type(last).__name__} are get_prediction(X).conf_int()"
+        )
     if not isinstance(estimator, Pipeline):
         return estimator, X
     return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
@@ -102,7 +108,10 @@ def combined(predictions: Sequence[Prediction], how: Callable[[list[FloatArray]]
     def all_of(name: str) -> FloatArray:
         return how([attrgetter(name)(prediction) for prediction in predictions])
 
-    first = predictions[0]
+    first, made_on = predictions[0], [cast(Any, one).on_link for one in predictions if hasattr(one, "on_link")]
+    if made_on:  # the scale of a link, from which they are mapped anew
+        asked = cast(Any, first)
+        return cast(Prediction, asked.of(combined(made_on, how), asked.loss, asked.dispersion))
     parts = {name: how([one.components.parts[name] for one in predictions]) for name in first.components.parts}
     return replace(
         first,

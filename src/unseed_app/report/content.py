@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from unseed._findings import Diagnosis, Finding
@@ -70,6 +71,11 @@ def checked_rows(estimator: Any, X: Any, y: Any, level: float, **names: Any) -> 
     """Rows of a report with their names, after everything that can be refused without computing has been."""
     check_level(level)
     check_is_fitted(estimator, "is_fitted_")
+    if is_classifier(estimator):
+        raise InvalidInputError(
+            f"a report is for regressors so far; what a {type(estimator).__name__} says of rows is in "
+            "get_prediction(X).summary_frame()"
+        )
     return HeldOut.of(estimator, X, y, **names)
 
 

@@ -341,3 +341,24 @@ class TestRefusals:
     def test_many_data_sets_at_once_are_for_the_square(self):
         with pytest.raises(TypeError, match="loss"):
             predict_interval_many(X[None], LABELS["poisson"][None], X_NEW[None], loss="poisson")
+
+
+class TestTheLawOfANewLabel:
+    def test_quantiles_and_chances_are_inverse_and_make_the_interval(self, fitted):
+        found = fitted["gamma"].get_prediction(X_NEW[:10])
+        for q in (0.05, 0.5, 0.9):
+            assert_allclose(found.cdf(found.quantile(q)), q, atol=1e-6)
+        assert_allclose(found.quantile([0.05, 0.95]), found.pred_int(0.9), rtol=1e-12)
+
+    def test_counts_have_chances_of_their_own(self, fitted):
+        found = fitted["poisson"].get_prediction(X_NEW[:10])
+        assert (found.cdf(2.0) == found.cdf(2.9)).all()
+        assert (found.cdf(2.0) < found.cdf(3.0)).all()
+        assert_allclose(found.cdf(200.0), 1.0)
+        with pytest.raises(NotAvailableError, match="pred_int, quantile and cdf"):
+            found.crps(2.0)
+
+    def test_a_robust_fit_has_the_law_of_its_errors(self, fitted):
+        found = fitted["huber"].get_prediction(X_NEW[:10])
+        assert_allclose(found.cdf(found.quantile(0.3)), 0.3, atol=1e-6)
+        assert np.isfinite(found.crps(0.0)).all()

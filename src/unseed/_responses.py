@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from unseed._checks import check_share
@@ -91,11 +92,17 @@ class ResponsePrediction(Prediction):
         found = [self._quantile(check_share("q", one)) for one in np.atleast_1d(np.asarray(q, dtype=object)).tolist()]
         return found[0] if np.ndim(q) == 0 else np.stack(found, axis=-1)
 
+    def cdf(self, y: npt.ArrayLike) -> FloatArray:
+        """Chance that a new y is at most so much: that of its law, averaged over what is not known of f."""
+        if is_location(self.loss):
+            return self.on_link.cdf(y)
+        return self._averaged()[0](self._observed(y))
+
     @property
     def _law(self) -> Law:
         if is_location(self.loss):
             return self.on_link._law
-        raise NotAvailableError(f"of a new y under loss={self.loss.name!r} there are pred_int and quantile; ask for these")
+        raise NotAvailableError(f"of a new y under loss={self.loss.name!r} there are pred_int, quantile and cdf; ask for these")
 
     def pred_int(self, level: float = 0.95) -> FloatArray:
         """Interval for a new y: quantiles of its law, averaged over what is not known of f."""
@@ -112,8 +119,8 @@ class ResponsePrediction(Prediction):
         tail = (1 - check_level(level)) / 2
         return np.stack([self._quantile(tail), self._quantile(1 - tail)], axis=-1)
 
-    def _quantile(self, q: float) -> FloatArray:
-        """By bisection of the averaged distribution function."""
+    def _averaged(self) -> tuple[Callable[[FloatArray], FloatArray], Any]:
+        """The distribution function of a new y, averaged over what is not known of f; and the laws it is an average of."""
         from scipy.special import ndtri, stdtrit
 
         shares = (np.arange(_NODES) + 0.5) / _NODES
@@ -123,10 +130,15 @@ class ResponsePrediction(Prediction):
         law = self.loss.law(torch.from_numpy(f), torch.tensor(self.dispersion, dtype=torch.float64))
 
         def below(y: FloatArray) -> FloatArray:
-            share = law.cdf(torch.from_numpy(y)[..., None].expand(f.shape)).mean(-1)
+            share = law.cdf(torch.from_numpy(np.broadcast_to(y, f.shape[:-1]).copy())[..., None].expand(f.shape)).mean(-1)
             return np.asarray(share)
 
-        low, high = np.full(f.shape[:-1], -1.0), mapped(self.loss, self.on_link.mean) + 1.0
+        return below, law
+
+    def _quantile(self, q: float) -> FloatArray:
+        """By bisection of the averaged distribution function."""
+        below, law = self._averaged()
+        low, high = np.full(self.on_link.mean.shape, -1.0), mapped(self.loss, self.on_link.mean) + 1.0
         for _ in range(_DOUBLINGS):
             if (below(high) >= q).all():
                 break

@@ -82,7 +82,7 @@ class LinearizedEngine(FiniteEngine):
         batch = restore_batch(record, task.network, task.X, task.labels.shape[2], parameters.shape[1])
         duals = [dual.clone() for dual in restore_duals(record, task, plan.distinct_rows)]
         task = task.as_ridge()
-        tangents = [linearised(batch, start, task, plan, r, self.training) for r, start in enumerate(parameters)]
+        tangents = [linearised(batch, start.clone(), task, plan, r, self.training) for r, start in enumerate(parameters)]
         return LinearizedReplicates(self, task, plan, batch, tangents, duals)
 
     def describe(self) -> str:

@@ -70,8 +70,14 @@ class Places:
 
     @classmethod
     def of(cls, prediction: Prediction, observed: FloatArray) -> Places:
-        """Of predictions of one output, given what was observed, of shape (n_rows,)."""
-        counts = np.histogram(prediction.cdf(observed), bins=_BINS, range=(0.0, 1.0))[0].astype(np.float64)
+        """Of predictions of one output, given what was observed, of shape (n_rows,).
+
+        Where a value has a chance of its own, as counts have, it is spread evenly over that.
+        """
+        below, up_to = prediction.cdf(np.nextafter(observed, -np.inf))[:, None], prediction.cdf(observed)[:, None]
+        edges = np.linspace(0.0, 1.0, _BINS + 1)
+        spread = np.clip((edges - below) / np.maximum(up_to - below, 1e-9), 0.0, 1.0)
+        counts = np.diff(spread, axis=1).sum(axis=0)
         low, high = len(observed) * binomial_band((1 / _BINS,), len(observed), _CHANCE)[0]
         return cls(counts, np.full(_BINS, low), np.full(_BINS, high))
 

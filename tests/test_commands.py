@@ -433,7 +433,7 @@ def test_the_help_of_fit_states_the_rules():
         "become days since",
         "one column of 0 and 1 for each value",
         "is refused with its row and column",
-        "50,000 rows",
+        "20,000 rows",
     ):
         assert rule in said
 

@@ -123,7 +123,7 @@ def fit(
     A missing value (an empty cell, NA, N/A, NaN, null, ?) is refused with its row and column, unless --impute median is
     given. A missing target always is.
 
-    More than 50,000 rows are summed up in the space of some of them, the landmarks: time is linear in
+    More than 20,000 rows are summed up in the space of some of them, the landmarks: time is linear in
     their number. --solver all_rows finds the network on all of them, --solver exact holds a matrix of all of them.
     """
     console = Console(quiet, as_json, typer.echo)

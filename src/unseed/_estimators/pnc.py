@@ -79,7 +79,7 @@ class PNCRegressor(AskingReplicates, LossRegressor):
     solver : {"auto", "exact", "all_rows", "landmarks"} or object, default="auto"
         How many rows are handled: all in a matrix; all, by iterations (`fit` only; see `AllRows`); or summed up in the
         space of some landmarks (see `Landmarks`). ``"auto"`` is exact up to 10,000 rows (30,000 on a GPU), iterates up to
-        50,000, and sums up more or where memory is short.
+        20,000, and sums up more or where memory is short.
     loss : str or Loss, default="squared"
         What a prediction costs that misses its label: ``"poisson"`` for counts, ``"gamma"`` for positive amounts, ``"huber"``
         for outliers, ``"quantile"``, ``"logistic"``, or an object such as ``losses.Quantile(level=0.9)`` or of your own. Under

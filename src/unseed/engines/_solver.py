@@ -12,7 +12,7 @@ from unseed._machine import available_bytes
 from unseed.engines._protocol import Engine
 from unseed.errors import InvalidInputError
 
-_EXACT_ROWS, _EXACT_ROWS_ON_A_GPU, _ALL_ROWS = 10_000, 30_000, 50_000
+_EXACT_ROWS, _EXACT_ROWS_ON_A_GPU, _ALL_ROWS = 10_000, 30_000, 20_000
 """Up to here ``"auto"`` holds all rows at once, and their matrix where there is memory for it."""
 
 _BYTES_OF_A_PAIR = 4  # of rows; where so much is not free, rows are summed up

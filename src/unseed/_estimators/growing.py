@@ -164,10 +164,7 @@ class GrowingRegressor(IntervalRegressor):
 
     def _train_on_sums(self, data: TrainingData, solver: Landmarks) -> None:
         summed = self._added(solver, data, alone=False)
-        if len(data.X) > BEGIN_ROWS:
-            self._summed = summed
-        else:
-            self._held = data.X, data.y
+        self._summed, self._held = (summed, None) if len(data.X) > BEGIN_ROWS else (None, (data.X, data.y))
         self._take(summed)
 
     def _added(self, solver: Landmarks, data: TrainingData, *, alone: bool) -> SummedRows:

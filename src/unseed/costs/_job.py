@@ -119,11 +119,11 @@ class Job:
 
     @property
     def landmarks(self) -> list[int]:
-        """Landmarks of each space: of one, or of two where the network is chosen; none where the solver is exact."""
+        """Landmarks of each space: of one, or of two where rows are summed up for a network that is chosen; none if exact."""
         if isinstance(self.solver, Exact):
             return []
         given = self.solver.count if isinstance(self.solver, Landmarks) else self.solver.landmarks
-        n_spaces = 2 if self.chooses else 1
+        n_spaces = 2 if self.chooses and isinstance(self.solver, Landmarks) else 1
         return [min(self.rows, given or landmark_count(self.rows, n_spaces, self.device))] * n_spaces
 
     @cached_property
@@ -165,7 +165,7 @@ class Job:
         """Some stages; an evaluation is cubic in the rows of its stage."""
         if not self.chooses:
             return []
-        known = min(self.rows, BEGIN_ROWS) if isinstance(self.solver, Landmarks) else self.rows
+        known = min(self.rows, BEGIN_ROWS) if self.landmarks else self.rows
         stages = [min(rows, known) for rows in AutoNetwork().stages(known)]
         threads = min(2, torch.get_num_threads())  # climbs of the later stages run beside each other
         evaluations = _EVALUATIONS[0] * (stages[0] / 256) ** 2

@@ -144,26 +144,26 @@ class TestNewObservations:
     def test_counts(self, fitted):
         bounds = fitted["poisson"].predict_interval(X_NEW, 0.9, kind="prediction")[1][:, :, 0]
         assert_array_equal(bounds, np.round(bounds))
-        new = RNG.poisson(TRUTH["poisson"], size=(200, 40))
+        new = np.random.default_rng(1).poisson(TRUTH["poisson"], size=(200, 40))
         share = np.mean((bounds[:, 0] <= new) & (new <= bounds[:, 1]))
         assert 0.9 <= share <= 0.995  # whole numbers: at least the level, up to the probability of a count
 
     def test_quantiles_of_counts_are_those_of_the_mixture(self):
         link = Prediction(np.array([0.7]), np.array([0.4]), np.inf, Components(*np.full((3, 1), 0.16)))
         found = ResponsePrediction.of(link, Poisson(), 1.0).pred_int(0.9)
-        draws = RNG.poisson(np.exp(0.7 + 0.4 * RNG.standard_normal(400_000)))
+        draws = np.random.default_rng(1).poisson(np.exp(0.7 + 0.4 * np.random.default_rng(2).standard_normal(400_000)))
         assert_array_equal(found[0], np.quantile(draws, [0.05, 0.95], method="inverted_cdf"))
 
     def test_amounts(self, fitted):
         bounds = fitted["gamma"].predict_interval(X_NEW, 0.9, kind="prediction")[1][:, :, 0]
-        new = RNG.gamma(4, TRUTH["gamma"] / 4, size=(200, 40))
+        new = np.random.default_rng(1).gamma(4, TRUTH["gamma"] / 4, size=(200, 40))
         assert 0.85 <= np.mean((bounds[:, 0] <= new) & (new <= bounds[:, 1])) <= 0.97
         trained = fitted["gamma"]._replicates.trained
         assert trained.dispersion == pytest.approx(0.25, rel=0.4)  # 150 labels: 1/ν within three standard errors, 13 % each
 
     def test_with_outliers_they_are_conformal(self, fitted):
         bounds = fitted["huber"].predict_interval(X_NEW, 0.9, kind="prediction")[1][:, :, 0]
-        new = TRUTH["huber"] + 0.2 * RNG.standard_t(1.5, size=(200, 40))
+        new = TRUTH["huber"] + 0.2 * np.random.default_rng(1).standard_t(1.5, size=(200, 40))
         assert 0.84 <= np.mean((bounds[:, 0] <= new) & (new <= bounds[:, 1])) <= 0.96
 
     @pytest.mark.parametrize(
